@@ -75,6 +75,9 @@ CODE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 
+#: Code in YAML: labels of PromQL, placeholders, and quoted names.
+IDENTIFIERS = re.compile(r"\{[^}\n]*\}|`[^`\n]*`")
+
 
 def files() -> list[str]:
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -89,6 +92,8 @@ def passages(name: str, text: str) -> Iterator[tuple[int, str]]:
         yield from _of_python(text)
     elif name.endswith(".md"):
         yield 1, CODE.sub(lambda code: "\n" * code[0].count("\n"), text)
+    elif name.endswith(".yml"):
+        yield 1, IDENTIFIERS.sub("", text)
     else:
         yield 1, text
 

@@ -1,6 +1,6 @@
 """Tests of `forewarn agent report`, which summarizes the agent's audit log.
 
-It also works on a copy of the agent's state folder. `tests/agent/audit/test_golden.py`
+It also works on a copy of the agent's state directory. `tests/agent/audit/test_golden.py`
 compares whole reports, as text and as JSON.
 """
 
@@ -164,7 +164,7 @@ def test_odd_line_is_still_shown(report: Report, state: Path, odd: object) -> No
         assert report(ID, "--json")
 
 
-# --- location of the state folder --------------------------------------------
+# --- location of the state directory --------------------------------------------
 
 
 def test_report_works_while_the_agent_runs(report: Report, state: Path) -> None:

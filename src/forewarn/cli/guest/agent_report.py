@@ -132,7 +132,7 @@ def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
         if not record.exists():
             raise NotFound(
                 f"no audit log in {folder}; use --state or --config to name the"
-                " agent's state folder"
+                " agent's state directory"
             )
         return record, summarize(map(read_entry, record))
     except OSError as error:
