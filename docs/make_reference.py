@@ -40,13 +40,16 @@ def pages() -> Mapping[str, str]:
 
 
 def _settings() -> Iterator[str]:
-    yield "A flag of `forewarn serve` wins over the environment, the environment over"
-    yield "the TOML file that `--config` names, the file over the default. The token"
-    yield "for the control API comes from `FOREWARN_TOKEN`, or from the file `token` in"
-    yield "the state directory: `$FOREWARN_STATE_DIR`, else `$XDG_STATE_HOME/forewarn`,"
-    yield "else `~/.local/state/forewarn`."
+    yield "You can set each setting as a flag of `forewarn serve`, as an environment"
+    yield "variable, or in the TOML file that `--config` names. Flags take precedence"
+    yield "over environment variables, and environment variables over the file."
     yield ""
-    yield "| flag | environment | in the file | default | what it does |"
+    yield "The token for the control API comes from `FOREWARN_TOKEN`, or from the file"
+    yield "`token` in the state directory. The state directory is"
+    yield "`$FOREWARN_STATE_DIR` if it is set, otherwise `$XDG_STATE_HOME/forewarn` or"
+    yield "`~/.local/state/forewarn`."
+    yield ""
+    yield "| flag | environment variable | key in the file | default | description |"
     yield "|---|---|---|---|---|"
     for setting in SETTINGS:
         yield _setting(setting)
@@ -66,10 +69,15 @@ def _shown(default: object) -> str:
 
 
 def _commands() -> Iterator[str]:
-    yield "Exit codes: 0 done; 1 refused, failed, or the answer is no, as of `health`"
-    yield "and `rehearse`; 2 wrong usage; 130 after Ctrl-C, unless that is the usual"
-    yield "end, as of `serve`; 141 when nobody reads the output any more. What went"
-    yield "wrong is said on standard error."
+    yield "Errors are printed to standard error. The exit codes are:"
+    yield ""
+    yield "| code | meaning |"
+    yield "|---|---|"
+    yield "| 0 | success |"
+    yield "| 1 | failure, refusal, or a failed check such as `health` or `rehearse` |"
+    yield "| 2 | usage error |"
+    yield "| 130 | Ctrl-C, unless it is the usual way to stop, as with `serve` |"
+    yield "| 141 | nothing reads the output any longer, as with `head` |"
     for command in main_.COMMANDS:
         yield from _help(command)
     yield ""
@@ -77,7 +85,7 @@ def _commands() -> Iterator[str]:
 
 def _help(*words: str) -> Iterator[str]:
     """Show the help of a command and of its subcommands."""
-    text = _said(*words, "--help")
+    text = _output(*words, "--help")
     yield ""
     yield f"{'#' * (len(words) + 1)} forewarn {' '.join(words)}"
     yield ""
@@ -89,7 +97,7 @@ def _help(*words: str) -> Iterator[str]:
         yield from _help(*words, word)
 
 
-def _said(*words: str) -> str:
+def _output(*words: str) -> str:
     output = StringIO()
     environment = patch.dict(os.environ, {"COLUMNS": "80"}, clear=True)
     with environment, redirect_stdout(output):
@@ -102,7 +110,7 @@ def _api() -> Iterator[str]:
     spec = make_app(cast(Services, None), JournalStreams()).openapi()
     yield spec["info"]["description"]
     yield ""
-    yield "| method | path | what it does |"
+    yield "| method | path | description |"
     yield "|---|---|---|"
     for path, methods in spec["paths"].items():
         for method, operation in methods.items():
@@ -124,14 +132,15 @@ def _schema(name: str, schema: Mapping[str, Mapping[str, object]]) -> Iterator[s
 
 
 def _metrics() -> Iterator[str]:
-    yield "What `GET /metrics` of the control plane tells Prometheus, as text or as"
-    yield "OpenMetrics; [how to use it](../how-to/monitor.md). It needs a token of the"
-    yield "role viewer or better. Counters and histograms begin anew with every start."
-    yield "Seconds are those of the service's clock, unless it says otherwise. The"
-    yield "`process_...` metrics are those that Prometheus' own client tells of every"
-    yield "process."
+    yield "`GET /metrics` on the control plane returns these metrics, in the Prometheus"
+    yield "or OpenMetrics text format. It requires a token with the role viewer,"
+    yield "operator or admin. See [how to monitor the service](../how-to/monitor.md)."
     yield ""
-    yield "| metric | type | labels | what it tells |"
+    yield "Counters and histograms are reset at every start. Seconds are those of the"
+    yield "service's clock, unless the description says otherwise. The `process_...`"
+    yield "metrics are the standard ones of the Prometheus client library."
+    yield ""
+    yield "| metric | type | labels | description |"
     yield "|---|---|---|---|"
     for metric in ServiceMetrics().table:
         name = f"{metric.name}_total" if metric.kind == "counter" else metric.name
@@ -141,11 +150,13 @@ def _metrics() -> Iterator[str]:
 
 
 def _agent_metrics() -> Iterator[str]:
-    yield "The agent exports these metrics over HTTP or in a file; see"
-    yield "[Monitor the agent](../how-to/monitor-the-agent.md). Counters and histograms"
-    yield "restart at zero when the agent starts. Times and durations are on the"
-    yield "service's clock. Only `blind_seconds`, and the downtime of a restart in"
-    yield "`impact_seconds`, are real seconds. Each metric has at most 256 series."
+    yield "The agent exposes these metrics to Prometheus over HTTP or in a file. See"
+    yield "[how to monitor the agent](../how-to/monitor-the-agent.md)."
+    yield ""
+    yield "Counters and histograms are reset at every start. Times and seconds are"
+    yield "those of the service's clock, with two exceptions in real seconds:"
+    yield "`blind_seconds`, and the downtime of a restart in `impact_seconds`. A metric"
+    yield "has at most 256 series."
     yield ""
     yield "| metric | type | labels | description |"
     yield "|---|---|---|---|"

@@ -28,7 +28,7 @@ def test_file_that_is_executable_but_not_readable_can_be_run(tmp_path: Path) -> 
 def test_missing_command_is_named(tmp_path: Path) -> None:
     path = str(tmp_path / "script")
     assert command_problem([path]) == f"{path} does not exist"
-    assert command_problem(["no-such-command"]) == "no-such-command is not in $PATH"
+    assert command_problem(["no-such-command"]) == "no-such-command not found in $PATH"
 
 
 def test_directory_is_refused(tmp_path: Path) -> None:
@@ -44,10 +44,13 @@ def test_file_that_is_not_executable_suggests_chmod(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "reason"),
     [
-        ("#!/no/such/sh -e\n", "wants the interpreter /no/such/sh, which does not"),
-        ("#! /no/such/sh\n", "wants the interpreter /no/such/sh, which does not"),
-        ("#!/usr/bin/env no-such-python\n", "wants the interpreter no-such-python, "),
-        ("#!/bin/sh\r\n", "has lines that end as on Windows"),
+        ("#!/no/such/sh -e\n", "requires the interpreter /no/such/sh, which does not"),
+        ("#! /no/such/sh\n", "requires the interpreter /no/such/sh, which does not"),
+        (
+            "#!/usr/bin/env no-such-python\n",
+            "requires the interpreter no-such-python, ",
+        ),
+        ("#!/bin/sh\r\n", "has Windows line endings"),
     ],
 )
 def test_a_script_with_a_missing_interpreter_is_refused(

@@ -276,7 +276,7 @@ def test_control_plane_on_loopback_needs_no_tls(control: str) -> None:
 
 @pytest.mark.parametrize("flag", ["tls_cert", "tls_key"])
 def test_certificate_and_key_are_required_together(flag: str) -> None:
-    with pytest.raises(InvalidInput, match="belong together"):
+    with pytest.raises(InvalidInput, match="must be set together"):
         from_flags(**{flag: "file.pem"})
 
 
@@ -318,7 +318,7 @@ def test_invalid_control_host_is_refused(name: object) -> None:
 def test_seed_requires_a_store_in_memory() -> None:
     assert from_flags().seed is None
     assert from_flags(seed="7", store="memory").seed == 7
-    with pytest.raises(InvalidInput, match="give --store memory"):
+    with pytest.raises(InvalidInput, match="requires --store memory"):
         from_flags(seed="7")
 
 

@@ -63,7 +63,7 @@ def test_an_invalid_number_is_refused(number: float) -> None:
 
 @pytest.mark.parametrize("much", ["999999999d999999999h", 1e300, float("inf")])
 def test_an_excessive_duration_is_refused(much: str | float) -> None:
-    with pytest.raises(InvalidInput, match="longer than time"):
+    with pytest.raises(InvalidInput, match="is out of range"):
         parse_duration(much)
 
 

@@ -1,7 +1,7 @@
 """Error hierarchy: every error that forewarn raises on purpose.
 
     ForewarnError
-    ├── InvalidInput        the request makes no sense; change it
+    ├── InvalidInput        the request is invalid; change it
     │   ├── TooSoon         less notice than the minimum; carries the earliest time
     │   └── Malformed       bytes on the wire that violate the protocol
     ├── NotFound            no such VM, group, host, maintenance or event
@@ -10,25 +10,25 @@
     ├── Repeated            the request was handled before; carries that response
     ├── Conflict            valid, but not in the current state
     │   ├── TooLate         the maintenance is past the phase where this is possible
-    │   ├── TooMany         a VM or group has as many operations as it may have
-    │   └── InUse           a live event depends on the thing to be changed
-    ├── Throttled           a token has as much as it may have; try again later
-    ├── Unavailable         the store cannot be written right now; try again
-    │   ├── Crowded         too many others write; the store works
-    │   ├── NotApplied      the connection broke before the commit; nothing was done
-    │   └── StoreDamaged    the store has lost data; trying again does not help
+    │   ├── TooMany         a VM or group has reached its limit of operations
+    │   └── InUse           a live event depends on what the request would change
+    ├── Throttled           a token has reached a limit; retry later
+    ├── Unavailable         the store cannot be written to at the moment; retry
+    │   ├── Crowded         too many writers; the store itself works
+    │   ├── NotApplied      the connection was lost before the commit; nothing was done
+    │   └── StoreDamaged    the store has lost data; retrying does not help
     ├── Undelivered         a notification was not accepted; it is sent again
     ├── CannotStart         the service or the agent cannot start as configured
-    │   └── FaultyFile      everything wrong with a file, one problem per line
+    │   └── FaultyFile      all problems of a file, one per line
     └── (raised by clients and commands)
-        ├── WrongUsage      the command line is not valid
+        ├── WrongUsage      the command line is invalid
         ├── Refused         the service returned an error response
         ├── Unreachable     there was no response
-        │   └── Lost        the connection broke; the request may have been carried out
+        │   └── Lost        the connection was lost; the request may have had an effect
         ├── Misunderstood   the response is not what this version expects
         └── ClientClosed    the client was closed by its owner
 
-Every message is a sentence that can be shown to the person who caused the error.
+Every message is a sentence for the person who caused the error.
 """
 
 from datetime import datetime
@@ -40,7 +40,7 @@ class ForewarnError(Exception):
 
 
 class InvalidInput(ForewarnError):
-    """The request makes no sense as it stands."""
+    """The request is invalid."""
 
 
 class TooSoon(InvalidInput):
@@ -57,7 +57,7 @@ class Malformed(InvalidInput):
 
 
 class NotFound(ForewarnError):
-    """Nothing of that name exists."""
+    """The named object does not exist."""
 
 
 class UnknownEvent(NotFound):
@@ -65,15 +65,15 @@ class UnknownEvent(NotFound):
 
 
 class Forbidden(ForewarnError):
-    """The holder of this token may not do this."""
+    """The request is not allowed with this token."""
 
 
 class Repeated(ForewarnError):
     """A request with this idempotency key was handled before."""
 
     def __init__(self, answer: str) -> None:
-        """Create the error with the `answer` returned the first time."""
-        super().__init__("this request was answered before")
+        """Create the error with the first response."""
+        super().__init__("this request was handled before")
         self.answer = answer
 
 
@@ -86,7 +86,7 @@ class TooLate(Conflict):
 
 
 class TooMany(Conflict):
-    """A VM or group has as many operations as it may have."""
+    """A VM or group has reached its limit of operations."""
 
     def __init__(self, message: str, *, per: str) -> None:
         """Create the error; the limit is `per` "vm" or "group"."""
@@ -95,32 +95,32 @@ class TooMany(Conflict):
 
 
 class InUse(Conflict):
-    """A live event depends on the thing to be changed."""
+    """A live event depends on what the request would change."""
 
 
 class Throttled(ForewarnError):
-    """A token has as many waiting commands or idempotency keys as it may have."""
+    """A token has reached its limit of waiting commands or idempotency keys."""
 
     def __init__(self, message: str, *, retry_after: int = 1) -> None:
-        """Create the error; it makes sense to try again after `retry_after` seconds."""
+        """Create the error; clients should retry after `retry_after` seconds."""
         super().__init__(message)
         self.retry_after = retry_after
 
 
 class Unavailable(ForewarnError):
-    """The store cannot be written right now."""
+    """The store cannot be written to at the moment."""
 
 
 class Crowded(Unavailable):
-    """Too many others write; the store itself works."""
+    """There are too many writers; the store itself works."""
 
 
 class NotApplied(Unavailable):
-    """The connection to the store broke before the commit."""
+    """The connection to the store was lost before the commit."""
 
 
 class StoreDamaged(Unavailable):
-    """The store has lost data, and needs a backup."""
+    """The store has lost data and must be restored from a backup."""
 
 
 class Undelivered(ForewarnError):
@@ -136,7 +136,7 @@ class FaultyFile(CannotStart):
 
 
 class WrongUsage(ForewarnError):
-    """The command line is not valid."""
+    """The command line is invalid."""
 
 
 class Refused(ForewarnError):
@@ -163,7 +163,7 @@ class Unreachable(ForewarnError):
 
 
 class Lost(Unreachable):
-    """The connection broke; the request may or may not have been carried out."""
+    """The connection was lost; the request may or may not have been carried out."""
 
 
 class Misunderstood(ForewarnError):

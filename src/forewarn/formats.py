@@ -35,7 +35,7 @@ def parse_duration(value: str | float | timedelta) -> timedelta:
             return timedelta(seconds=float(text))
         return timedelta(milliseconds=_milliseconds(text))
     except OverflowError:
-        raise InvalidInput(f"{text!r} is longer than time itself") from None
+        raise InvalidInput(f"{text!r} is out of range") from None
 
 
 def exact_duration(duration: timedelta, separator: str = "") -> str:
@@ -48,8 +48,8 @@ def exact_duration(duration: timedelta, separator: str = "") -> str:
     return separator.join(parts) or "0s"
 
 
-def format_duration(length: timedelta | float) -> str:
-    """Format a duration with its two largest units: 14 min 30 s."""
+def format_duration(length: timedelta | float, *, units: int = 2) -> str:
+    """Format a duration with its largest units, such as 14 min 30 s."""
     if isinstance(length, timedelta):
         seconds: float = int(length.total_seconds())
     else:
@@ -61,7 +61,7 @@ def format_duration(length: timedelta | float) -> str:
         count, left = divmod(left, size)
         if count:
             parts.append(f"{count} {unit}")
-    return " ".join(parts[:2]) or "0 s"
+    return " ".join(parts[:units]) or "0 s"
 
 
 def count(number: int, noun: str) -> str:
@@ -98,7 +98,7 @@ def base_36(number: int) -> str:
 
 
 def clean(text: str) -> str:
-    """Replace controls, which would move the cursor, or break or reorder the line."""
+    """Replace controls, which could move the cursor, or break or reorder the line."""
     return _CONTROL.sub(" ", text)
 
 
@@ -108,7 +108,7 @@ def escape_controls(text: str) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether `text` has no lone surrogates, and can thus be encoded.
+    """Return whether `text` can be encoded, because it has no lone surrogates.
 
     Arguments, environment variables and escapes in JSON can contain some.
     """
@@ -120,7 +120,7 @@ def is_utf8(text: str) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether it is a computed number, such as 1 / 3 or 1e-07."""
+    """Return whether `value` is a computed number, such as 1 / 3 or 1e-07."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return value >= 0

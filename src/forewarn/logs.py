@@ -18,7 +18,7 @@ _ExceptionInfo = (
 
 
 class CleanFormatter(logging.Formatter):
-    """A formatter whose lines hold no control characters, even of quoted text."""
+    """A formatter that removes control characters, even from quoted text."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Format the message on one line."""
@@ -26,7 +26,7 @@ class CleanFormatter(logging.Formatter):
         return super().formatMessage(record)
 
     def formatException(self, ei: _ExceptionInfo) -> str:
-        """Format a traceback, whose last line may quote any text."""
+        """Format a traceback without control characters."""
         return "\n".join(map(clean, super().formatException(ei).split("\n")))
 
 
@@ -57,7 +57,10 @@ class _JsonFormatter(UtcFormatter):
 
 
 def log_to_stderr(format: str, level: str, text: logging.Formatter) -> None:
-    """Log from `level` on, in one of `FORMATS`; `text` formats lines of text."""
+    """Log messages of at least `level` to standard error.
+
+    `format` is one of `FORMATS`; `text` formats lines of text.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter() if format == "json" else text)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

@@ -1,6 +1,6 @@
-"""Plug-ins: kinds that installed packages declare as entry points, next to ours.
+"""Plug-ins: drivers and notifiers that installed packages declare as entry points.
 
-Whatever a plug-in raises becomes one line that names it.
+An error from a plug-in becomes one line that names the plug-in.
 """
 
 import logging
@@ -19,15 +19,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginKind:
-    """What can be plugged in: its noun, entry point group, and required method."""
+    """A kind of plug-in: its noun, entry point group and required method."""
 
     noun: str
     group: str
     method: str
-    ours: Sequence[str]  # names of the built-in ones, which cannot be replaced
+    ours: Sequence[str]  # names of built-in kinds, which cannot be replaced
 
     def names(self) -> Sequence[str]:
-        """Return all names, built-in ones first."""
+        """Return all names, with the built-in ones first."""
         installed = {entry_point.name for entry_point in self._entry_points()}
         return [*self.ours, *sorted(installed - {*self.ours})]
 
@@ -44,12 +44,14 @@ class PluginKind:
                 break
         else:
             listed = ", ".join(self.names())
-            raise CannotStart(f"there is no {self.noun} {name}; there are {listed}")
+            raise CannotStart(
+                f"unknown {self.noun} {name!r}; expected one of: {listed}"
+            )
         plugin = f"the {self.noun} {name} ({entry_point.value})"
         try:
             instance = entry_point.load()(**options)
         except (Exception, SystemExit) as error:
-            raise CannotStart(f"{plugin} cannot be used: {_text(error)}") from error
+            raise CannotStart(f"cannot load {plugin}: {_text(error)}") from error
         if not callable(getattr(instance, self.method, None)):
             raise CannotStart(f"{plugin} has no method {self.method}")
         return instance
@@ -82,18 +84,18 @@ def open_plugin(plugin: object, name: str) -> None:
     except CannotStart:
         raise
     except Exception as error:
-        raise CannotStart(f"{name} cannot be opened: {_text(error)}") from error
+        raise CannotStart(f"cannot open {name}: {_text(error)}") from error
 
 
 def close_plugin(plugin: object, name: str) -> None:
-    """Call the plug-in's `close`, if it has one; log what goes wrong."""
+    """Call the plug-in's `close`, if it has one; log any error."""
     close_it = getattr(plugin, "close", None)
     if not callable(close_it):
         return
     try:
         close_it()
     except Exception:
-        _log.exception("%s cannot be closed", name)
+        _log.exception("cannot close %s", name)
 
 
 def _text(error: BaseException) -> str:

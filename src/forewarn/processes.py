@@ -20,12 +20,14 @@ _ENDED = (b"Z", b"X")  # states in /proc of processes that were not reaped yet
 def command_problem(command: Sequence[str]) -> str | None:
     """Return why `command` cannot be run; None if no problem is visible."""
     if not command or not command[0]:
-        return "it has no command"
+        return "the command is empty"
     name = command[0]
     if "\0" in "".join(command):
-        return "no command has a zero character in it"
+        return "the command contains a null character"
     program = name if os.sep in name else shutil.which(name)
-    problem = f"{name} is not in $PATH" if program is None else _file_problem(program)
+    problem = (
+        f"{name} not found in $PATH" if program is None else _file_problem(program)
+    )
     if problem is None and os.path.basename(name) == "env":
         rest = [*dropwhile(lambda word: "=" in word, command[1:])]
         if rest and not rest[0].startswith("-"):  # options are not parsed
@@ -39,7 +41,7 @@ def _file_problem(path: str) -> str | None:
     if not os.path.exists(path):
         return f"{path} does not exist"
     if not os.access(path, os.X_OK):
-        return f"{path} is not executable by this user; `chmod +x` may make it so"
+        return f"{path} is not executable by this user; try `chmod +x`"
     return _interpreter_problem(path)
 
 
@@ -54,13 +56,13 @@ def _interpreter_problem(path: str) -> str | None:
     if not first.startswith(b"#!") or not words:
         return None
     if first.endswith(b"\r"):
-        return f"{path} has lines that end as on Windows, so its first line is wrong"
+        return f"{path} has Windows line endings, so its interpreter cannot be found"
     name, *rest = words
     if not os.access(name, os.X_OK):
-        return f"{path} wants the interpreter {name}, which does not exist"
+        return f"{path} requires the interpreter {name}, which does not exist"
     is_plain = bool(rest) and not rest[0].startswith("-") and "=" not in rest[0]
     if os.path.basename(name) == "env" and is_plain and not shutil.which(rest[0]):
-        return f"{path} wants the interpreter {rest[0]}, which is not in $PATH"
+        return f"{path} requires the interpreter {rest[0]}, which is not in $PATH"
     return None
 
 
@@ -68,7 +70,7 @@ def _interpreter_problem(path: str) -> str | None:
 
 
 def kill_session(session: int, seconds: float) -> None:
-    """Kill all of `session` but its leader, and wait up to `seconds` for the end."""
+    """Kill all of `session` except its leader, and wait up to `seconds` for the end."""
     until = time.monotonic() + seconds
     signal_session(session, SIGKILL)
     for pid, _ in session_members(session):
@@ -81,14 +83,14 @@ def kill_session(session: int, seconds: float) -> None:
 
 
 def signal_session(session: int, number: int) -> None:
-    """Send a signal to all of `session` but its leader."""
+    """Send a signal to all of `session` except its leader."""
     for group in {group for _, group in session_members(session)}:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, number)
 
 
 def session_members(session: int) -> Iterator[tuple[int, int]]:
-    """Yield the pid and process group of all of `session` but its leader."""
+    """Yield the pid and process group of all of `session` except its leader."""
     for pid, group, its_session in _living_processes():
         if its_session == session and pid != session:
             yield pid, group
@@ -98,7 +100,7 @@ def marked_sessions(name: str, mark: str) -> set[int]:
     """Return the sessions of processes started with the variable SESSION:`mark`.
 
     A session is listed only if its own id is in the variable, so that a process that
-    inherited the variable and began another session does not count.
+    inherited the variable and then started another session does not count.
     """
     return {
         session
@@ -111,7 +113,7 @@ def marked_sessions(name: str, mark: str) -> set[int]:
 
 
 def group_members(group: int) -> Iterator[int]:
-    """Yield the pids of a process group's living processes, without its leader."""
+    """Yield the pids of a process group's living processes except its leader."""
     for pid, its_group, _ in _living_processes():
         if its_group == group and pid != group:
             yield pid
@@ -123,7 +125,7 @@ def with_variable(name: str, value: str) -> Iterator[int]:
 
 
 def has_variable(pid: int, name: str, value: str) -> bool:
-    """Return whether a process was started with this; False if it is hidden."""
+    """Return whether a process was started with this variable; False if unreadable."""
     return f"{name}={value}".encode() in _read(pid, "environ").split(b"\0")
 
 

@@ -1,10 +1,11 @@
 """Stop signals: wait for SIGTERM, SIGINT or SIGHUP without missing one.
 
-A program that hangs before it waits would not notice a signal. So the first signal
-before the wait starts an alarm, which ends the process unless the wait begins in time.
+A program that hangs before it waits would not notice a signal. Therefore, the first
+signal before the wait sets an alarm, which ends the process unless the wait begins in
+time.
 
-Windows has neither SIGHUP nor alarms. A program that hangs there is ended by
-Ctrl-Break, which is not handled here for that reason.
+Windows has neither SIGHUP nor alarms. Ctrl-Break is not handled here, so that it ends
+a program that hangs there.
 """
 
 import select
@@ -29,20 +30,20 @@ class StopSignal:
     """Waits for a stop signal or for a call of `wake`."""
 
     def __init__(self, read_end: socket.socket, write_end: socket.socket) -> None:
-        """Wait for bytes from `write_end`, which does not block, at `read_end`."""
+        """Wait at `read_end` for bytes from `write_end`, which does not block."""
         self._read_end = read_end
         self._write_end = write_end
         self._is_awaited = False  # whether the wait has begun
         self._has_alarm = False
 
     def expect(self) -> None:
-        """Have the system end the process, unless the wait begins in time."""
+        """Set an alarm that ends the process unless the wait begins in time."""
         if not self._is_awaited and hasattr(signal, "alarm"):
             self._has_alarm = True
             signal.alarm(_START_LIMIT)
 
     def end_alarm(self) -> None:
-        """End the alarm of `expect`; another one, as of a test runner, stays."""
+        """Cancel the alarm of `expect`, but no other alarm, such as a test runner's."""
         if self._has_alarm:
             signal.alarm(0)
 
@@ -52,7 +53,7 @@ class StopSignal:
             self._write_end.send(b"\0")
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end, at most `seconds`; return whether it has come."""
+        """Wait at most `seconds` for a signal or `wake`; return whether one came."""
         self._is_awaited = True
         self.end_alarm()
         limit = None if seconds is None else min(seconds, TIMEOUT_MAX)
@@ -61,7 +62,7 @@ class StopSignal:
 
 @contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """Leave the block by `SystemExit` on SIGTERM or SIGHUP, so that it cleans up.
+    """Raise `SystemExit` in the block on SIGTERM or SIGHUP, so that it cleans up.
 
     The cleanup is not interrupted by a second signal.
     """

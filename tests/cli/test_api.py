@@ -23,8 +23,8 @@ def test_every_page_of_a_list_is_read(service: Service, run: Cli) -> None:
 
 
 def test_problem_is_reported_by_its_detail(service: Service, run: Cli) -> None:
-    service.refuse("GET", "/v1/maintenances/X", 404, "there is no maintenance X")
-    assert run("events show X", code=1) == "forewarn: there is no maintenance X\n"
+    service.refuse("GET", "/v1/maintenances/X", 404, "maintenance 'X' not found")
+    assert run("events show X", code=1) == "forewarn: maintenance 'X' not found\n"
 
 
 def test_error_without_a_problem_document_is_reported_by_its_status(
@@ -32,7 +32,7 @@ def test_error_without_a_problem_document_is_reported_by_its_status(
 ) -> None:
     service.reply_with("GET", "/v1/clock", text_reply("<h1>Bad gateway</h1>", 502))
     err = run("clock show", code=1)
-    assert err.startswith(f"forewarn: {service.url} answered HTTP Error 502")
+    assert err.startswith(f"forewarn: {service.url} returned HTTP 502")
 
 
 def test_unreachable_service_is_reported(run: Cli) -> None:
@@ -41,7 +41,8 @@ def test_unreachable_service_is_reported(run: Cli) -> None:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         message = run(f"clock show --url {url}", code=1)
     assert message == (
-        f"forewarn: nothing answers at {url}; is `forewarn serve` running? (--url)\n"
+        f"forewarn: cannot connect to {url}: connection refused; is `forewarn serve`"
+        " running there? (--url)\n"
     )
 
 
@@ -49,14 +50,14 @@ def test_response_that_is_not_forewarns_is_recognized(
     service: Service, run: Cli
 ) -> None:
     service.reply_with("GET", "/v1/clock", text_reply("<h1>It works!</h1>"))
-    assert "does not answer as forewarn does" in run("clock show", code=1)
+    assert "is not a forewarn control API" in run("clock show", code=1)
 
 
 def test_response_of_another_shape_is_an_error_message(
     service: Service, run: Cli
 ) -> None:
     service.respond("GET", "/v1/clock", [1, 2])
-    assert "not understood" in run("clock show", code=1)
+    assert "cannot understand" in run("clock show", code=1)
 
 
 def test_the_token_is_found_in_the_state_directory(
@@ -87,19 +88,19 @@ def test_missing_token_names_the_places_searched(
     service.refuse("GET", "/v1/clock", 401, "a bearer token is needed")
     monkeypatch.delenv("FOREWARN_TOKEN")
     assert run("clock show", code=1) == (
-        "forewarn: a token is needed; it is taken from --token, else $FOREWARN_TOKEN,"
-        f" else the file {tmp_path / 'state' / 'token'}\n"
+        "forewarn: no token found; set --token or $FOREWARN_TOKEN, or store the token"
+        f" in {tmp_path / 'state' / 'token'}\n"
     )
     assert "Authorization" not in service.requests[0].headers
 
 
 def test_wrong_token_is_distinguished_from_no_token(service: Service, run: Cli) -> None:
     service.refuse("GET", "/v1/clock", 401, "it has expired")
-    assert "a token was not accepted (it has expired)" in run("clock show", code=1)
+    assert "token rejected (it has expired)" in run("clock show", code=1)
 
 
 def test_token_that_cannot_be_sent_is_wrong_usage(run: Cli) -> None:
-    assert "no token has" in run("clock show --token", "a\nb", code=2)
+    assert "invalid characters" in run("clock show --token", "a\nb", code=2)
 
 
 def test_lost_request_is_sent_again_with_the_same_key(
@@ -115,7 +116,7 @@ def test_lost_request_is_sent_again_with_the_same_key(
 
 def test_request_lost_twice_is_an_error_message(service: Service, run: Cli) -> None:
     service.reply_with("GET", "/v1/clock", close_connection)
-    assert "broke before it had answered" in run("clock show", code=1)
+    assert "was lost before a response arrived" in run("clock show", code=1)
     assert len(service.requests) == 2
 
 

@@ -1,7 +1,7 @@
 """Environment variables: every option of every command has one.
 
 New commands are found automatically. If a parser of values accepts none of the
-`SAMPLES`, the failing test asks for another sample.
+`SAMPLES`, the failing test names the missing sample.
 """
 
 import argparse

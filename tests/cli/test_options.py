@@ -10,7 +10,7 @@ Patch = pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [("Yes", "[]\n"), ("off", "nothing is announced or under way\n")],
+    [("Yes", "[]\n"), ("off", "no scheduled or started maintenance operations\n")],
 )
 def test_switch_can_be_set_in_the_environment(
     service: Service, monkeypatch: Patch, run: Cli, value: str, shown: str
@@ -24,7 +24,7 @@ def test_switch_can_be_set_in_the_environment(
     ("variable", "value", "said"),
     [
         ("ALL", "perhaps", 'expected true or false, not "perhaps"'),
-        ("URL", "soon", "'soon' is not an address; write it like http://"),
+        ("URL", "soon", "'soon' is not a URL; write it like http://"),
     ],
 )
 def test_a_wrong_value_names_its_variable(
@@ -69,7 +69,7 @@ def test_two_targets_in_the_environment_are_wrong_usage(
     monkeypatch.setenv("FOREWARN_HOST", "host-a")
     monkeypatch.setenv("FOREWARN_GROUP", "web")
     message = run("announce reboot", code=2)
-    assert "$FOREWARN_HOST and $FOREWARN_GROUP exclude" in message
+    assert "$FOREWARN_HOST and $FOREWARN_GROUP cannot be used together" in message
 
 
 def test_empty_variable_counts_as_unset(

@@ -24,7 +24,7 @@ def test_a_wide_table_fits_80_columns_and_breaks_no_id() -> None:
     text = output.table(("ID", "EVENT", "WHEN", "VMS"), [(M1, "Reboot", when, vms)])
     assert max(map(len, text.splitlines())) <= 80
     assert M1 in text
-    assert "(in 15m)" in text
+    assert "(in 15 min)" in text
 
 
 def test_word_is_broken_as_a_last_resort_but_never_the_id() -> None:
@@ -58,10 +58,10 @@ def test_a_wrapped_first_column_does_not_look_like_another_row() -> None:
 
 
 def test_fields_are_aligned_and_wrapped() -> None:
-    text = output.fields([("id", "1"), ("gone", None), ("told", "word " * 20)])
+    text = output.fields([("id", "1"), ("gone", None), ("note", "word " * 20)])
     first, second, *rest = text.splitlines()
     assert first == "  id    1"
-    assert second.startswith("  told  word")
+    assert second.startswith("  note  word")
     assert all(line.startswith("        word") for line in rest)
     assert max(map(len, text.splitlines())) <= 80
 
@@ -69,19 +69,19 @@ def test_fields_are_aligned_and_wrapped() -> None:
 def test_time_is_shown_in_utc_with_its_distance() -> None:
     moment = datetime.fromisoformat("2026-01-01T14:14:00+02:00")
     text = output.fields([("at", output.format_when(moment, NOON))])
-    assert text == "  at  2026-01-01 12:14:00Z (in 14m)"
+    assert text == "  at  2026-01-01 12:14:00Z (in 14 min)"
 
 
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
         (0, "now"),
-        (45, "in 45s"),
-        (-180, "3m ago"),
-        (570, "in 9m 30s"),
-        (899, "in 15m"),
-        (7_500, "in 2h 5m"),
-        (-90_000, "1d 1h ago"),
+        (45, "in 45 s"),
+        (-180, "3 min ago"),
+        (570, "in 9 min 30 s"),
+        (899, "in 15 min"),
+        (7_500, "in 2 h 5 min"),
+        (-90_000, "1 d 1 h ago"),
     ],
 )
 def test_distances(seconds: int, shown: str) -> None:

@@ -48,7 +48,7 @@ def test_times_are_read_in_any_zone(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["2026-01-31T12:15:00", "2026-01-31"])
 def test_a_time_without_a_zone_is_refused(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="has no zone; add Z"):
+    with pytest.raises(ArgumentTypeError, match="has no time zone; add Z"):
         read_time(text)
 
 
@@ -66,7 +66,7 @@ def test_invalid_word_is_reported_by_argparse() -> None:
 
 @pytest.mark.parametrize("text", ["127.0.0.1:8255", "http://host/?a=b", "http://h/#a"])
 def test_invalid_url_is_refused(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="is not an address"):
+    with pytest.raises(ArgumentTypeError, match="is not a URL"):
         read_url(text)
 
 

@@ -29,7 +29,7 @@ def test_built_in_drivers_exist() -> None:
 
 def test_other_names_are_those_of_installed_drivers() -> None:
     message = refusal("unheard-of", size=3)
-    assert message.startswith("there is no driver unheard-of; there are nothing, ")
+    assert message.startswith("unknown driver 'unheard-of'; expected one of: nothing, ")
     assert (DRIVERS.group, DRIVERS.method) == ("forewarn.drivers", "carry_out")
 
 

@@ -21,18 +21,18 @@ class ClientLoad:
         self,
         clients: int,
         items: Sequence[str],
-        ask: Callable[[str], int],
+        send: Callable[[str], int],
         *,
         is_endless: bool = False,
     ) -> None:
-        """Start the clients; `ask` requests one item and returns the status.
+        """Start the clients; `send` requests one item and returns the status.
 
         If `is_endless`, they repeat their requests until the service is gone, so that
         it ends under load however late that is.
         """
         self.answered: list[str] = []  # items with a successful response
         self.refused: list[int] = []  # statuses of all other responses
-        self._ask = ask
+        self._send = send
         self._threads = [
             Thread(target=self._run, args=(cycle(own) if is_endless else own,))
             for own in (items[share::clients] for share in range(clients))
@@ -53,7 +53,7 @@ class ClientLoad:
     def _run(self, items: Iterable[str]) -> None:
         for item in items:
             try:
-                status = self._ask(item)
+                status = self._send(item)
             except (OSError, HTTPException):
                 return  # the service is gone; the outcome is unknown
             if status < 300:

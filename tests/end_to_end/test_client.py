@@ -161,7 +161,7 @@ def test_a_watch_on_a_terminal_ends_quietly_with_ctrl_c(
         text=True,
     ) as process:
         assert process.stdout is not None
-        assert "nothing is coming" in process.stdout.readline()
+        assert "no events" in process.stdout.readline()
         program.service.announce(vms=["terminal"])
         assert "appeared" in process.stdout.readline()
         process.send_signal(signal.SIGINT)

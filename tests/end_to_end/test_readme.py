@@ -41,15 +41,15 @@ def test_every_command_about_causes_works_as_described(tmp_path: Path) -> None:
             assert max(map(len, texts)) <= 80, line  # commands are never wrapped
             outputs[" ".join(words[:2])] = done.out
     assert outputs["vm restart"].startswith("announced: Reboot of web-0\n")
-    assert "(in 15m)" in outputs["vm restart"]
+    assert "(in 15 min)" in outputs["vm restart"]
     assert outputs["vm evict"].startswith("announced: Preempt of batch_0\n")
-    assert "(in 30s)" in outputs["vm evict"]
-    assert "batch_1 leaves the fleet when that is done\n" in outputs["vm delete"]
+    assert "(in 30 s)" in outputs["vm evict"]
+    assert "batch_1 then leaves the fleet\n" in outputs["vm delete"]
     assert outputs["host maintain"].startswith("announced: Reboot of host-b (")
-    assert "(in 1h)" in outputs["host maintain"]
+    assert "(in 1 h)" in outputs["host maintain"]
     assert outputs["host degraded"].startswith("announced (1 of 2): Redeploy of host-c")
-    assert "(in 3d)" in outputs["host degraded"]
-    assert "starts  at once" in outputs["host failed"]
+    assert "(in 3 d)" in outputs["host degraded"]
+    assert "immediately, without notice" in outputs["host failed"]
     assert outputs["host recovered"].startswith("ending: Reboot of host-a (")
     assert outputs["events explain"].startswith("Reboot of web-0 is scheduled")
     assert "  announced by admin: Reboot of web-0" in outputs["events show"]

@@ -90,16 +90,16 @@ def record_a_life(path: Path) -> None:
             client.approve(reboot.id)
         it.until("Reboot Started")
         rehearsal.advance_to_end(reboot)
-        it.until("nothing is coming")
+        it.until("no events")
         freeze = rehearsal.freeze("web-0")
         it.until("Freeze Scheduled")
         freeze.cancel()
-        it.until("document 5  nothing is coming")
+        it.until("document 5  no events")
         rehearsal.service.close()
-        it.until("trouble: ")
+        it.until("failed: ")
         with Rehearsal(metadata=where):
-            it.until("the trouble is over")
-            it.until("document 0  nothing is coming")
+            it.until("recovered")
+            it.until("document 0  no events")
             assert it.end() == 0
 
 
@@ -144,7 +144,7 @@ def test_a_killed_recording_can_be_continued(tmp_path: Path) -> None:
             file.write('{"after_seconds":1,"docum')
         rehearsal.reboot("web-0")
         with running(*words) as it:
-            it.until("recording goes on")
+            it.until("recording continues")
             it.until("document 1  Reboot Scheduled")
             assert it.end(signal.SIGINT) == 0
     assert [entry[0] for entry in outlines(read_recording(path))] == [0, 1]

@@ -51,7 +51,7 @@ def test_an_invalid_config_is_a_usage_error(tmp_path: Path, wrong: str) -> None:
 )
 def test_an_unreadable_config_is_a_usage_error(tmp_path: Path, name: str) -> None:
     ended = serve(tmp_path, "--config", name)
-    check_sentence(ended, 2, f"{name} cannot be read")
+    check_sentence(ended, 2, f"cannot read {name}")
 
 
 WRONG_FLEETS = {
@@ -73,7 +73,7 @@ def test_an_invalid_fleet_is_refused_with_file_and_location(
 
 def test_an_unreadable_fleet_is_refused(tmp_path: Path) -> None:
     ended = serve(tmp_path, "--store", "memory", "--fleet", "missing.toml")
-    check_sentence(ended, 1, "missing.toml cannot be read")
+    check_sentence(ended, 1, "missing.toml: ")
 
 
 # --- stores ------------------------------------------------------------------
@@ -137,7 +137,7 @@ def test_an_unusable_token_file_is_refused(
 @pytest.mark.parametrize(
     ("limit", "word"),
     [
-        ("--nofile=20", "only 20 files"),
+        ("--nofile=20", "the limit on open files is 20"),
         ("--nofile=63", "at least 64"),
         ("--as=104857600", "only 100 MiB of memory"),
     ],

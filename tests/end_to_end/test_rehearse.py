@@ -69,16 +69,16 @@ def test_a_full_disk_is_reported_and_the_verdict_is_still_printed(
 ) -> None:
     done = run(tmp_path, "rehearse", short, option, "/dev/full", "--", *EAGER)
     assert done.code == 1
-    assert "/dev/full cannot be written: No space left on device" in done.err
+    assert "cannot write /dev/full: No space left on device" in done.err
     assert done.out.splitlines()[-1].startswith("PASSED short")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("user-reboot",), "say which program to run"),
-        (("--", "true"), "say which scenario to play"),
-        (("--list", "--schema"), "exclude each other"),
+        (("user-reboot",), "no program to run"),
+        (("--", "true"), "no scenario to play"),
+        (("--list", "--schema"), "cannot be used together"),
         (("--list", "user-reboot"), "plays no scenario"),
         (("user-reboot", "--seed", "x", "--", "true"), "expected a whole number"),
     ],

@@ -99,7 +99,9 @@ def test_a_port_in_use_is_named(configured: Program, option: str) -> None:
     words = [word for pair in ports.items() for word in pair]
     second = run(configured.folder, "serve", "--store", "memory", *words)
     assert (second.code, second.out) == (1, "")
-    assert second.err.startswith(f"forewarn: {address} cannot be listened on")
+    assert second.err.startswith(
+        f"forewarn: cannot listen on {address}: address already in use"
+    )
     assert second.err.count("\n") == 1
 
 

@@ -117,7 +117,7 @@ def test_watch_shows_changes_until_ctrl_c(tmp_path: Path) -> None:
         Rehearsal() as rehearsal,
         running(tmp_path, "watch", "--endpoint", rehearsal.endpoint) as watch,
     ):
-        watch.until("nothing is coming")
+        watch.until("no events")
         reboot = rehearsal.reboot("web-0")
         assert reboot.id in watch.until("appeared")
         rehearsal.advance_to_end(reboot)
@@ -131,7 +131,7 @@ def test_ctrl_c_ends_watch_while_the_service_holds_a_request(tmp_path: Path) -> 
         Rehearsal() as rehearsal,
         running(tmp_path, "watch", "--endpoint", rehearsal.endpoint) as watch,
     ):
-        watch.until("nothing is coming")
+        watch.until("no events")
         until_held(rehearsal, 3)  # the first two are not held
         code, errors, seconds = watch.interrupt()
     assert (code, errors) == (130, "")
@@ -161,7 +161,7 @@ def test_record_writes_a_recording_until_ctrl_c(tmp_path: Path) -> None:
         assert seconds < SOON
         rehearsal.reboot("web-0")
         with running(tmp_path, *words) as record:
-            record.until("recording goes on")
+            record.until("recording continues")
             record.until("Reboot Scheduled")
             assert record.interrupt()[:2] == (0, "")
     assert len(read_recording(path).documents) == 2
@@ -177,7 +177,7 @@ def test_the_zipapp_runs_on_imitated_windows(tmp_path: Path) -> None:
         alone = [python, "-S", launcher, *words]  # -S: forewarn is not installed
         done = finish(alone, tmp_path, {"PYTHONPATH": str(archive)})
     assert (done.code, done.err) == (0, "")
-    assert "nothing is coming" in done.out
+    assert "no events" in done.out
 
 
 @pytest.mark.parametrize("command", LINUX_COMMANDS)
@@ -186,7 +186,8 @@ def test_commands_that_need_linux_name_the_page_for_windows(
 ) -> None:
     for words in ((command,), (command, "--help"), (command, "check")):
         done = run(tmp_path, *words)
-        check_sentence(done, 1, f"`forewarn {command}` needs Linux", "Windows", PAGE)
+        words_said = f"`forewarn {command}` does not run on Windows"
+        check_sentence(done, 1, words_said, PAGE)
     assert (ROOT / PAGE).exists()
 
 

@@ -170,13 +170,13 @@ def test_the_zipapp_records_but_does_not_replay(archive: Path, tmp_path: Path) -
     recording.write_text(text_of(a_recording(a_recorded_document(a_raw_event()))))
     scrubbed = tmp_path / "scrubbed.jsonl"
     run_zipapp(
-        archive, "record", "--scrub", "--tape", str(recording), "-o", str(scrubbed)
+        archive, "record", "--scrub", "--recording", str(recording), "-o", str(scrubbed)
     )
     assert "web-0" not in scrubbed.read_text()
     words = ("-I", "-S", archive, "replay", recording)
     done = run(sys.executable, *words, folder=archive.parent)
     assert done.returncode == 1
-    assert "replay needs the server extra" in done.stderr
+    assert "replay requires the server extra" in done.stderr
 
 
 def test_the_same_sources_give_the_same_zipapp(archive: Path, tmp_path: Path) -> None:

@@ -27,7 +27,9 @@ def test_built_in_notifiers_exist() -> None:
 
 
 def test_other_kinds_are_those_of_installed_notifiers() -> None:
-    with pytest.raises(CannotStart, match="there is no notifier drum; there are webh"):
+    with pytest.raises(
+        CannotStart, match="unknown notifier 'drum'; expected one of: webh"
+    ):
         make("drum")
     assert NOTIFIERS.method == "notify"
 

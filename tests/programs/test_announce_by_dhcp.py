@@ -82,7 +82,7 @@ def test_a_vm_sees_and_approves_an_event_at_the_announced_address(
         started(link, *watch) as watching,
     ):
         assert watching.stdout is not None
-        assert "nothing is coming" in watching.stdout.readline()
+        assert "no events" in watching.stdout.readline()
         url = {"FOREWARN_URL": program.service.control}
         announce = ("announce", "reboot", "--vm", "web-0")
         announced = run(link.folder, *announce, within=within, **url)

@@ -263,7 +263,7 @@ def test_nonexistent_default_vm_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with a_service(tmp_path, default_vm="nobody"):
-        assert "there is no VM nobody" in caplog.text
+        assert "VM 'nobody' not found" in caplog.text
 
 
 # --- rehearsals --------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Client of the control API: requests, pages, streams, TLS and errors that explain."""
+"""Client of the control API: requests, pages, streams, TLS and error messages."""
 
 import json
 import os
@@ -30,18 +30,18 @@ _PAGE_SIZE = 1000  # items; the largest page that the service returns
 _TIMEOUT = 60.0  # seconds for one response
 
 _UNKNOWN_AUTHORITY = (
-    "is signed by an authority that is not known here; name that authority's"
-    " certificate with --ca FILE"
+    "is signed by an unknown authority; pass that authority's certificate with --ca"
+    " FILE"
 )
 _OTHER_NAME = (
-    "is for another name; ask for the service by a name that is in it, or give it one"
-    " that has this name"
+    "is for another name; use a name from the certificate in --url, or give the"
+    " service a certificate with this name"
 )
 
 #: OpenSSL's verification error codes.
 _CERTIFICATE_PROBLEMS: Mapping[int, str] = {
-    9: "is not valid yet; are the clocks of both machines right?",
-    10: "has expired; the service needs a new one (--tls-cert)",
+    9: "is not valid yet; check the clocks of both machines",
+    10: "has expired; give the service a new one with --tls-cert",
     18: _UNKNOWN_AUTHORITY,
     19: _UNKNOWN_AUTHORITY,
     20: _UNKNOWN_AUTHORITY,
@@ -119,7 +119,7 @@ class ControlApi:
         """Return the service's time, which may differ from this machine's."""
         time = object_from(self.request("GET", "/v1/clock")).time("now")
         if time is None:
-            raise Misunderstood("the service did not say what time it is")
+            raise Misunderstood("the response has no time")
         return time
 
     @contextmanager
@@ -161,7 +161,7 @@ class ControlApi:
             return response.status, json.loads(body) if body else None
         except (ValueError, RecursionError) as error:
             raise Misunderstood(
-                f"{self.url} does not answer as forewarn does; is --url right?"
+                f"{self.url} is not a forewarn control API; check --url"
             ) from error
 
     @contextmanager
@@ -179,39 +179,41 @@ class ControlApi:
     def _refusal(self, error: HTTPError) -> Refused:
         reason = _problem_message(error)
         if error.code == 401:
-            had = f"was not accepted ({reason})" if self.token else "is needed"
+            problem = f"token rejected ({reason})" if self.token else "no token found"
             return Refused(
-                f"a token {had}; it is taken from --token, else $FOREWARN_TOKEN, else"
-                f" the file {state_directory(os.environ) / 'token'}",
+                f"{problem}; set --token or $FOREWARN_TOKEN, or store the token in"
+                f" {state_directory(os.environ) / 'token'}",
                 error.code,
             )
-        return Refused(reason or f"{self.url} answered {error}", error.code)
+        status = f"HTTP {error.code} {error.reason}"
+        return Refused(reason or f"{self.url} returned {status}", error.code)
 
     def _connection_error(self, reason: object, timeout: float) -> Unreachable:
         if isinstance(reason, ssl.SSLError):
             return _tls_error(reason, self.url)
         if isinstance(reason, ConnectionRefusedError):
             return Unreachable(
-                f"nothing answers at {self.url}; is `forewarn serve` running? (--url)"
+                f"cannot connect to {self.url}: connection refused; is `forewarn serve`"
+                " running there? (--url)"
             )
         if isinstance(reason, TimeoutError):
-            return Unreachable(f"{self.url} did not answer within {timeout:g} s")
+            return Unreachable(f"no response from {self.url} within {timeout:g} s")
         if isinstance(reason, ConnectionError | IncompleteRead):
             return Lost(
-                f"the connection to {self.url} broke before it had answered"
+                f"the connection to {self.url} was lost before a response arrived"
                 + _https_hint(self.url)
             )
         if isinstance(reason, HTTPException):
-            return Unreachable(f"what answers at {self.url} does not speak HTTP")
-        return Unreachable(f"{self.url} cannot be reached: {reason}")
+            return Unreachable(f"the server at {self.url} does not speak HTTP")
+        return Unreachable(f"cannot reach {self.url}: {reason}")
 
 
 def api_of(args: Namespace) -> ControlApi:
-    """Return the API that the arguments point to."""
+    """Return the API at --url, with the token from the arguments or the file."""
     typed: str = args.token or ""
     token = typed.strip() or _stored_token()
     if token is not None and not (token.isascii() and token.isprintable()):
-        raise WrongUsage("the token has characters that no token has")
+        raise WrongUsage("the token contains invalid characters")
     return ControlApi(args.url, token, args.ca)
 
 
@@ -227,7 +229,9 @@ def _stored_token() -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise WrongUsage(f"the token in {path} cannot be read: {error}") from error
+        raise WrongUsage(
+            f"cannot read the token in {path}: {error.strerror}"
+        ) from error
 
 
 def _problem_message(error: HTTPError) -> str | None:
@@ -257,24 +261,24 @@ def _tls_context(ca: str | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca)
     except ssl.SSLError as error:
-        raise WrongUsage(f"--ca: there is no certificate in PEM in {ca}") from error
+        raise WrongUsage(f"--ca: {ca} contains no PEM certificate") from error
     except OSError as error:
-        raise WrongUsage(f"--ca: {ca} cannot be read: {error.strerror}") from error
+        raise WrongUsage(f"--ca: cannot read {ca}: {error.strerror}") from error
 
 
 def _tls_error(error: ssl.SSLError, url: str) -> Unreachable:
     """Return the error that explains why TLS with `url` failed."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = _CERTIFICATE_PROBLEMS.get(
-            error.verify_code, f"is refused: {error.verify_message}"
+            error.verify_code, f"is invalid: {error.verify_message}"
         )
         return Unreachable(f"the certificate of {url} {why}")
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return Lost(f"the connection to {url} broke before it had answered")
+        return Lost(f"the connection to {url} was lost before a response arrived")
     plain = url.replace("https:", "http:", 1)
     return Unreachable(
-        f"what answers at {url} does not speak TLS ({error.reason or error}); if the"
-        f" service has no certificate, write {plain}"
+        f"the server at {url} does not speak TLS ({error.reason or error}); if the"
+        f" service has no certificate, use {plain}"
     )
 
 
@@ -282,4 +286,5 @@ def _https_hint(url: str) -> str:
     """Return a hint to use https, if `url` does not."""
     if url.startswith("https:"):
         return ""
-    return f"; if it has a certificate, write {url.replace('http:', 'https:', 1)}"
+    https = url.replace("http:", "https:", 1)
+    return f"; if the service has a certificate, use {https}"

@@ -1,4 +1,4 @@
-"""Extras of the package: what to install if a command lacks a module."""
+"""Optional dependencies: what to install if a command lacks a module."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,11 +8,11 @@ from forewarn.errors import CannotStart
 
 @contextmanager
 def server_extra(what: str) -> Iterator[None]:
-    """Report a module that cannot be imported within the block; `what` needs it."""
+    """Report a module that is missing in the block; `what` requires it."""
     try:
         yield
     except ModuleNotFoundError as error:
         raise CannotStart(
-            f"{what} needs the server extra ({error.name} is missing):"
+            f"{what} requires the server extra (module {error.name} not found):"
             " pip install 'forewarn[server]'"
         ) from error

@@ -1,6 +1,6 @@
 """Command line: one module per command, each of which registers itself.
 
-Exit codes: 0 success, 1 refused or failed, 2 wrong usage; 130 after Ctrl-C and 141
+Exit codes: 0 success, 1 refused or failed, 2 usage error; 130 after Ctrl-C and 141
 after a broken pipe, as in shells. Users never see a traceback.
 """
 
@@ -48,19 +48,22 @@ COMMANDS: Mapping[str, str] = {
 #: Commands that do not run on Windows, and what to do instead.
 LINUX_COMMANDS: Mapping[str, str] = {
     "serve": "run the service on a Linux machine",
-    "store": "use it on the Linux machine that has the store",
+    "store": "run it on the Linux machine that has the store",
     "agent": "use `forewarn watch`, `forewarn approve` or the Python client instead",
     "rehearse": "rehearse on a Linux machine, or in WSL",
     "replay": "replay on a Linux machine, or in WSL",
 }
 _WINDOWS_PAGE = "docs/how-to/scheduled-events-in-a-windows-vm.md"
 
-#: Commands that run a program: the words after `--` belong to that program.
+#: Commands that run a program: the words after `--` belong to the program.
 _PROGRAM_COMMANDS = ("rehearse",)
 
-_RENAMED_FLAGS: Mapping[str, str] = {"--ignore-gates": "--ignore-blockers"}
+_RENAMED_FLAGS: Mapping[str, str] = {
+    "--ignore-gates": "--ignore-blockers",
+    "--tape": "--recording",
+}
 
-#: How libraries word that an allocation failed.
+#: What libraries write in errors when an allocation has failed.
 _SIGNS_OF_LITTLE_MEMORY = (
     "cannot allocate memory",
     "failed to map segment",
@@ -111,8 +114,8 @@ def _refuse_linux_command(words: Sequence[str]) -> None:
     name = words[0] if words else ""
     if _is_windows() and name in LINUX_COMMANDS:
         raise CannotStart(
-            f"`forewarn {name}` needs Linux and does not run on Windows:"
-            f" {LINUX_COMMANDS[name]}. {_WINDOWS_PAGE} shows what runs in a Windows VM"
+            f"`forewarn {name}` does not run on Windows: {LINUX_COMMANDS[name]}."
+            f" {_WINDOWS_PAGE} lists what runs in a Windows VM"
         )
 
 
@@ -124,7 +127,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     """Parse a command line and the environment; raise `SystemExit` if it is invalid."""
     own, program = _split(words)
     for old, new in _RENAMED_FLAGS.items():
-        if old in own:
+        if any(word.partition("=")[0] == old for word in own):
             raise WrongUsage(f"unknown option {old}; it is now called {new}")
     args = parser(own).parse_args(own)
     args.program = program
@@ -144,9 +147,10 @@ def parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """Build the parser, importing only the commands that `words` needs."""
     top = argparse.ArgumentParser(
         prog="forewarn",
-        description="Give every machine in a fleet fair warning before it is touched.",
-        epilog="Every option can also be given in the environment: --url as"
-        " FOREWARN_URL. `forewarn COMMAND --help` says more.",
+        description="Azure Scheduled Events on your own machines: for tests, for CI and"
+        " for your own fleet.",
+        epilog="Every option can also be set as an environment variable: --url as"
+        " FOREWARN_URL. Run `forewarn COMMAND --help` for the options of a command.",
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"forewarn {__version__}")
@@ -187,17 +191,17 @@ def _write_errors(error: ForewarnError) -> None:
 
 
 def _explain(error: Exception) -> str | None:
-    """Return a sentence if the machine is at fault; None if it is not."""
+    """Return a sentence if the machine is the cause; None if it is not."""
     text = str(error)
     if isinstance(error, OverflowError) and not _is_clock_readable():
         return (
-            "the system's clock is beyond the year 2262, and Python cannot read it: set"
-            " the clock"
+            "the system clock is set beyond the year 2262, which Python cannot read;"
+            " correct the clock"
         )
     if "start new thread" in text:
         return (
-            "cannot start another thread: memory is short, or too many threads are"
-            " running (`ulimit -u`, TasksMax= in systemd)"
+            "cannot start another thread: memory is low, or too many threads are"
+            " running; raise the limit (`ulimit -u`, TasksMax= in systemd)"
         )
     if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
         return f"{text}: raise the limit on open files (`ulimit -n`)"
@@ -206,8 +210,8 @@ def _explain(error: Exception) -> str | None:
     )
     if is_short:
         return (
-            "memory is short: free some, or raise the limit (`ulimit -v`, MemoryMax="
-            f" in systemd) [{type(error).__name__}]"
+            "out of memory: free some, or raise the limit (`ulimit -v`, MemoryMax= in"
+            f" systemd) [{type(error).__name__}]"
         )
     return None
 
@@ -224,6 +228,6 @@ def _bug(error: Exception) -> str:
     where = extract_tb(error.__traceback__)[-1]
     location = f"{PurePath(where.filename).name}:{where.lineno}"
     return (
-        f"this should not have happened, please report it: {type(error).__name__}:"
-        f" {error} ({location}, version {__version__})"
+        f"internal error, please report it: {type(error).__name__}: {error}"
+        f" ({location}, version {__version__})"
     )

@@ -1,10 +1,10 @@
-"""Command-line options and the environment variables that replace them.
+"""Command-line options and the environment variables that set them.
 
 1. Every option has an environment variable: FOREWARN_<OPTION>, or the one in
    `own_variable`.
 2. The command line takes precedence. An empty variable counts as unset.
 3. An option that is set nowhere and has no default is None.
-4. An invalid value, from either source, gives a one-sentence error and exit code 2.
+4. An invalid value from either source causes a one-sentence error and exit code 2.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TypeAlias
 
 from forewarn.cli.values import read_boolean, read_url
@@ -32,6 +33,7 @@ class Option:
     switch: bool = False  # takes no value
     repeated: bool = False  # takes several values and may be repeated
     default: object = None
+    shown_default: str | None = None  # in the help; None to show `default`, if any
     own_variable: str | None = None  # its variable; None for FOREWARN_<OPTION>
     short: str | None = None  # such as -o; None if there is no short form
 
@@ -42,7 +44,7 @@ class Option:
 
     @property
     def variable(self) -> str:
-        """Environment variable that replaces the option."""
+        """Environment variable that sets the option."""
         return self.own_variable or f"FOREWARN_{self.name.upper()}"
 
     def from_environment(self) -> object:
@@ -60,7 +62,7 @@ class Option:
             raise WrongUsage(f"${self.variable}: {error}") from error
 
 
-JSON = Option(flag="--json", switch=True, help="answer in JSON, for programs")
+JSON = Option(flag="--json", switch=True, help="print JSON")
 
 #: Connection to the service, common to all operator commands.
 SERVICE = (
@@ -69,19 +71,20 @@ SERVICE = (
         metavar="URL",
         read=read_url,
         default="http://127.0.0.1:8255",
-        help="where the control API answers",
+        help="address of the control API",
     ),
     Option(
         flag="--token",
         metavar="TOKEN",
-        help="the operator's token; better kept in the environment, or in the file"
-        " `token` of the state directory, which is read if it is given nowhere",
+        help="API token; safer in the environment or in a file",
+        shown_default="the content of the file `token` in the state directory",
     ),
     Option(
         flag="--ca",
         metavar="FILE",
-        help="the certificate of the authority that a service with https is to be"
-        " known by, in PEM; those that this machine trusts, if it is given nowhere",
+        help="certificate of the authority that signed the service's certificate, in"
+        " PEM",
+        shown_default="the authorities that this machine trusts",
     ),
     JSON,
 )
@@ -112,13 +115,13 @@ def add_command(
     options: "Iterable[Option | tuple[Option, ...]]" = (),
     common: Iterable[Option] = SERVICE,
 ) -> argparse.ArgumentParser:
-    """Add a command that is carried out by `run`.
+    """Add a command that calls `run`.
 
-    A tuple among the `options` holds those that exclude each other.
+    The options in a tuple among `options` are mutually exclusive.
     """
     parser = _parser(subcommands, name, summary, description, example)
     parser.set_defaults(run=run)
-    group = parser.add_argument_group("options of every command")
+    group = parser.add_argument_group("common options")
     for option in common:
         _add(group, option)
         _declare(parser, (option,))
@@ -167,18 +170,28 @@ def _parser(
     return subcommands.add_parser(
         name,
         help=summary,
-        description=description,
+        description=_filled(description),
         epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
 
 
+def _filled(text: str) -> str:
+    """Wrap paragraphs to 80 columns, except those with columns of their own."""
+    return "\n\n".join(
+        part if "  " in part else fill(part, 80, break_on_hyphens=False)
+        for part in text.split("\n\n")
+    )
+
+
 def _add(
     parser: "argparse.ArgumentParser | argparse._ArgumentGroup", option: Option
 ) -> None:
-    default = "" if option.default is None else f"; {option.default} if not given"
-    text = f"{option.help} [${option.variable}{default}]".replace("%", "%%")
+    default = option.shown_default or option.default
+    shown = f"{default:g}" if isinstance(default, float) else default
+    suffix = "" if default is None else f"; default: {shown}"
+    text = f"{option.help} [${option.variable}{suffix}]".replace("%", "%%")
     flags = [option.flag] if option.short is None else [option.short, option.flag]
     unset = argparse.SUPPRESS  # or a subcommand would reset the parent's value
     if option.switch:
@@ -205,4 +218,4 @@ def _declare(parser: argparse.ArgumentParser, exclusive: tuple[Option, ...]) -> 
 def _check_exclusive(options: list[Option]) -> None:
     if len(options) > 1:
         names = " and ".join(f"${option.variable}" for option in options)
-        raise WrongUsage(f"{names} exclude each other; set one of them")
+        raise WrongUsage(f"{names} cannot be used together; set only one of them")

@@ -9,7 +9,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from forewarn.formats import clean, escape_controls, exact_duration
+from forewarn.formats import clean, escape_controls
+from forewarn.formats import format_duration as format_units
 
 _GAP = "  "
 _NARROWEST = 80  # columns; every terminal has at least these
@@ -195,7 +196,7 @@ def format_when(time: datetime | None, now: datetime) -> str | None:
 
 
 def format_distance(time: datetime, now: datetime) -> str:
-    """Format how far `time` is from `now`, such as "in 5m" or "2h ago"."""
+    """Format how far `time` is from `now`, such as "in 5 min" or "2 h ago"."""
     seconds = round((time - now).total_seconds())
     if seconds == 0:
         return "now"
@@ -210,5 +211,5 @@ def _rounded(seconds: int) -> int:
 
 
 def format_duration(seconds: int) -> str:
-    """Format a duration, such as "1h 30m"."""
-    return exact_duration(timedelta(seconds=seconds), " ")
+    """Format a duration with all of its units, such as "1 d 2 h 30 min 5 s"."""
+    return format_units(timedelta(seconds=seconds), units=4)

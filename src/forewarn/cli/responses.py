@@ -1,6 +1,6 @@
 """Responses of the control API, read by field name; absent fields are None or empty.
 
-Text is cleaned here, so that no value of a response starts a line of its own.
+Text is cleaned here, so that no value of a response can start a new line.
 """
 
 from collections.abc import Mapping
@@ -60,8 +60,8 @@ def object_from(plain: object) -> JsonObject:
     if isinstance(plain, dict):
         return JsonObject(plain)
     raise Misunderstood(
-        "the service answered in a way that is not understood; is it as new as this"
-        " command?"
+        "cannot understand the response; are the service and this command of the same"
+        " version?"
     )
 
 
@@ -102,12 +102,12 @@ class MaintenanceResponse:
 
     @property
     def approved(self) -> int:
-        """Number of events that need no approval any more."""
+        """Number of events that no longer need approval."""
         return sum(1 for item in self.events if item.approved_at or item.status is None)
 
     @property
     def title(self) -> str:
-        """What is done to which host or VMs."""
+        """The event type with the host or VMs that it affects."""
         return f"{self.type} of {describe_target(self.host, self.vms)}"
 
 

@@ -44,8 +44,8 @@ def follow(
             pass
         wait = BACKOFF[min(attempt, len(BACKOFF) - 1)]
         attempt += 1
-        later = f"again in {wait} s" if wait else "again"
-        write_error(f"the connection was lost after position {after}; trying {later}")
+        later = f" in {wait} s" if wait else ""
+        write_error(f"connection lost after position {after}; retrying{later}")
         pause(wait)
 
 

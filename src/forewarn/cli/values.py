@@ -22,7 +22,7 @@ _DECIMAL = values.matching(
 
 
 def argument(read: Callable[[str], _T]) -> Callable[[str], _T]:
-    """Let argparse show the message of an InvalidInput."""
+    """Convert InvalidInput to the error that argparse prints."""
 
     @wraps(read)
     def parse(text: str) -> _T:
@@ -66,7 +66,7 @@ def read_duration(text: str) -> int:
         return int(text)
     seconds = parse_duration(text).total_seconds()
     if not seconds.is_integer():
-        raise InvalidInput(f"{text!r} is not a duration in whole seconds")
+        raise InvalidInput(f"{text!r} is not a whole number of seconds")
     return int(seconds)
 
 
@@ -78,7 +78,7 @@ def read_real_duration(text: str) -> float:
 
 @argument
 def read_time(text: str) -> datetime:
-    """Parse a time with its zone; return it in UTC."""
+    """Parse a time with a time zone; return it in UTC."""
     try:
         moment = datetime.fromisoformat(text.strip().upper())
         zoned = moment.tzinfo is not None
@@ -89,25 +89,25 @@ def read_time(text: str) -> datetime:
         ) from None
     if not zoned:
         raise InvalidInput(
-            f"{text!r} has no zone; add Z for UTC, or an offset such as +02:00"
+            f"{text!r} has no time zone; add Z for UTC, or an offset such as +02:00"
         )
     return utc
 
 
 def read_time_or_duration(text: str) -> int | datetime:
-    """Parse a time with its zone, or a duration in seconds."""
+    """Parse a time with a time zone, or a duration in seconds."""
     return read_time(text) if "-" in text else read_duration(text)
 
 
 def read_past(text: str) -> int | datetime:
-    """Parse a time with its zone, a date in UTC, or a number of seconds ago."""
+    """Parse a time with a time zone, a date in UTC, or a duration ago in seconds."""
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         return read_time(f"{text}T00:00:00Z")
     if text.strip()[:1].isdigit():
         return read_time_or_duration(text)
     raise argparse.ArgumentTypeError(
-        f"{text!r} is no time; write 2026-01-31T12:15:00Z, 2026-01-31 or, for that"
-        " long ago, 2h"
+        f"{text!r} is not a time; write 2026-01-31T12:15:00Z, 2026-01-31, or 2h for"
+        " two hours ago"
     )
 
 
@@ -117,8 +117,8 @@ def read_url(text: str) -> str:
     parts = values.split_url(text)
     if parts is None or parts.query or parts.fragment:
         raise InvalidInput(
-            f"{text!r} is not an address; write it like http://127.0.0.1:8255"
+            f"{text!r} is not a URL; write it like http://127.0.0.1:8255"
         )
     if parts.username is not None:
-        raise InvalidInput("an address takes no user; use --token")
+        raise InvalidInput("user names in the URL are not supported; use --token")
     return text.rstrip("/")

@@ -37,21 +37,21 @@ def load(sources: SettingSources) -> Config:
     _check_control(config)
     if config.seed is not None and config.store != "memory":
         raise InvalidInput(
-            "--seed makes the same ids again, which a store that is kept may know"
-            " already; give --store memory with it"
+            "--seed requires --store memory: it repeats ids, which a persistent store"
+            " may already contain"
         )
     return config
 
 
 def _check_control(config: Config) -> None:
     if (config.tls_cert is None) != (config.tls_key is None):
-        raise InvalidInput("--tls-cert and --tls-key belong together; give both")
+        raise InvalidInput("--tls-cert and --tls-key must be set together")
     has_cover = config.tls_cert is not None or config.insecure_control
     if not (config.control.is_loopback or has_cover):
         raise InvalidInput(
-            f"--control: others than this machine can reach {config.control}, and"
-            " tokens would cross the network in the clear; give --tls-cert and"
-            " --tls-key, or --insecure-control if something else protects it"
+            f"--control: other machines can connect to {config.control}, and tokens"
+            " would cross the network unencrypted; set --tls-cert and --tls-key, or"
+            " --insecure-control if the connection is protected in another way"
         )
 
 
@@ -101,7 +101,7 @@ def _unread(value: object) -> object:
 
 
 def default_store(environment: Mapping[str, str]) -> str:
-    """Return the URL of the store that is used if none is given."""
+    """Return the URL of the default store."""
     return f"{SQLITE}{state_directory(environment) / 'forewarn.db'}"
 
 

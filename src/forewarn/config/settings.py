@@ -137,7 +137,7 @@ def _setting(
     shown_default: str = "",
     is_secret: bool = False,
 ) -> _T:
-    """Return a field of `Config`, with all of its `Setting` but the name."""
+    """Return a field of `Config` with everything in its `Setting` except the name."""
     metadata = {
         "key": key,
         "default": default,
@@ -151,7 +151,7 @@ def _setting(
 
 
 def _shown(kind: EventType) -> float:
-    text = f"How many seconds a {kind} is shown as Started at least."
+    text = f"minimum seconds for which a {kind} is shown as Started"
     made: float = _setting(f"shown.{kind.lower()}", _read_seconds, text, default=5)
     return made
 
@@ -163,7 +163,8 @@ class Config:
     metadata: tuple[Address, ...] = _setting(
         "metadata.listen",
         _read_addresses,
-        "Where VMs ask for their events; may be repeated. Port 0: any free one.",
+        "address of the metadata service for VMs; repeatable; port 0 selects a free"
+        " port",
         default=["127.0.0.1:8254"],
         metavar="HOST:PORT",
         shown_default="127.0.0.1:8254",
@@ -171,54 +172,54 @@ class Config:
     control: Address = _setting(
         "control.listen",
         read_address,
-        "Where operators reach the API.",
+        "address of the control API and the portal",
         default="127.0.0.1:8255",
         metavar="HOST:PORT",
     )
     tls_cert: str | None = _setting(  # None if the control plane uses plain HTTP
         "control.tls_cert",
         read_text,
-        "The certificate of the API, in PEM, with those that lead to its"
-        " authority; the API then speaks HTTPS only.",
+        "TLS certificate of the control API in PEM, with intermediate certificates;"
+        " the API then accepts only HTTPS",
         metavar="FILE",
         shown_default="none",
     )
     tls_key: str | None = _setting(  # None if the control plane uses plain HTTP
         "control.tls_key",
         read_text,
-        "The private key of that certificate, in PEM, without a passphrase.",
+        "private key of the TLS certificate in PEM, without a passphrase",
         metavar="FILE",
         shown_default="none",
     )
     insecure_control: bool = _setting(
         "control.insecure",
         read_switch,
-        "Let others than this machine reach the API without TLS.",
+        "allow a non-loopback address for the control API without TLS",
         default=False,
         metavar="",
-        shown_default="only with TLS",
+        shown_default="TLS is required",
     )
     control_host: tuple[str, ...] = _setting(
         "control.hosts",
         _read_host_names,
-        "A name by which the API is asked for; may be repeated. *: any name.",
+        "hostname that clients use for the control API; repeatable; * allows any name",
         default=[],
         metavar="NAME",
-        shown_default="its addresses, and the names of this machine",
+        shown_default="the addresses of the API and the names of this machine",
     )
     control_proxy: tuple[str, ...] | None = _setting(  # None for `trusted_proxies`
         "control.proxies",
         _read_proxies,
-        "The address or network of a proxy that is trusted to report its clients"
-        " (X-Forwarded-For); may be repeated. none: no proxy.",
+        "address or network of a proxy whose X-Forwarded-For header is trusted;"
+        " repeatable; none trusts no proxy",
         metavar="ADDRESS",
-        shown_default="loopback if there is a --control-host, otherwise none",
+        shown_default="loopback with --control-host, otherwise none",
     )
     store: str = _setting(
         "store.url",
         read_store,
-        "Where state is kept: sqlite:///PATH, postgresql://USER@HOST/DATABASE,"
-        " or memory.",
+        "database for the state: sqlite:///PATH, postgresql://USER@HOST/DATABASE or"
+        " memory",
         metavar="URL",
         shown_default="a file in the state directory",
         is_secret=True,  # may contain a password
@@ -226,53 +227,53 @@ class Config:
     fleet: str | None = _setting(
         "fleet.file",
         read_text,
-        "A fleet file to apply at the start if it has changed; demo: the fleet"
-        " that comes with forewarn.",
+        "fleet file to apply at startup if it has changed; demo is a bundled example",
         metavar="FILE",
         shown_default="the fleet in the store",
     )
     clock: str = _setting(
         "clock.mode",
         _read_clock,
-        "The clock that notice and durations run on.",
+        "clock for notice and durations: system time, N times as fast, or advanced"
+        " manually",
         default="system",
         metavar="system|xN|manual",
     )
     driver: str = _setting(
         "driver.name",
         DRIVERS.read_name,
-        "What acts on VMs when a maintenance starts; NAME: one that is installed.",
+        "driver that acts on VMs when maintenance starts; NAME is an installed plug-in",
         default="nothing",
         metavar="nothing|operator|script|NAME",
     )
     driver_command: tuple[str, ...] | None = _setting(  # None if it runs no command
         "driver.command",
         read_command,
-        "What the driver script runs: text, or in the file a list of words.",
+        "command of the driver `script`; in the file, text or a list of words",
         metavar="COMMAND",
         shown_default="none",
     )
     webhook: tuple[str, ...] = _setting(  # part of `notify_targets`
         "notify.webhook",
         read_webhooks,
-        "Who is told of what happens; may be repeated. In the environment: with"
-        " spaces between them.",
+        "webhook that receives notifications; repeatable; in the environment,"
+        " separated by spaces",
         default=[],
         metavar="URL",
-        shown_default="nobody",
+        shown_default="none",
         is_secret=True,  # may contain a password
     )
     default_vm: str | None = _setting(
         "metadata.default_vm",
         read_text,
-        "The VM that unknown callers speak for, where the plane is open.",
+        "VM that unknown clients act as; only on loopback, or with --open",
         metavar="NAME",
         shown_default="the first VM of the fleet",
     )
     open: bool = _setting(
         "metadata.open",
         read_switch,
-        "Let callers say which VM they speak for although others can connect.",
+        "allow clients to choose a VM via /vm/NAME even on a non-loopback address",
         default=False,
         metavar="",
         shown_default="only on loopback",
@@ -280,8 +281,8 @@ class Config:
     metadata_host: tuple[str, ...] = _setting(
         "metadata.hosts",
         _read_host_names,
-        "A DNS name under which clients reach the metadata plane; may be repeated."
-        " *: any name.",
+        "hostname that clients use for the metadata service; repeatable; * allows any"
+        " name",
         default=[],
         metavar="NAME",
         shown_default="addresses, names without a dot, and the name of this machine",
@@ -289,104 +290,104 @@ class Config:
     requests_per_second: float = _setting(  # per VM; 0 means no limit
         "metadata.requests_per_second",
         number("requests", 0, 1_000_000, is_text=True),
-        "How many requests a second each VM may send; more are answered 429.",
+        "maximum requests per second from each VM; others get status 429",
         default=0,
-        shown_default="0: as many as it likes",
+        shown_default="0, no limit",
     )
     connections_per_vm: int = _setting(
         "metadata.connections_per_vm",
         _read_connections,
-        "How many connections each VM may have; more are answered 503.",
+        "maximum number of connections from each VM; others get status 503",
         default=256,
     )
     connections: int | None = _setting(  # None to derive it from the limit on files
         "metadata.connections",
         _read_connections,
-        "How many connections there may be; more are closed at once.",
-        shown_default="what the limit on open files leaves",
+        "maximum number of connections in total; others are closed immediately",
+        shown_default="derived from the limit on open files",
     )
     log_format: str = _setting(
         "log.format",
         one_of(*FORMATS),
-        "How the log on stderr is written.",
+        "format of the log on standard error",
         default="text",
         metavar="text|json",
     )
     log_level: str = _setting(
         "log.level",
         one_of(*LEVELS),
-        "How much is logged: debug, info, warning or error.",
+        "minimum level of logged messages: debug, info, warning or error",
         default="info",
         metavar="LEVEL",
     )
     lead: float | None = _setting(  # seconds; None for 2, or 0 if the driver is nothing
         "driver.lead",
         _read_seconds,
-        "How many seconds after Started the driver acts.",
-        shown_default="2; 0 where the driver does nothing",
+        "seconds between Started and the call of the driver",
+        shown_default="2, or 0 for the driver `nothing`",
     )
     driver_parallel: int = _setting(
         "driver.parallel",
         whole_number(1, 1000, unit="calls", is_text=True),
-        "How many maintenances the driver works on at once.",
+        "maximum number of maintenance operations that the driver works on in parallel",
         default=4,
     )
     driver_retries: int = _setting(
         "driver.retries",
         whole_number(0, 1000, unit="retries", is_text=True),
-        "How often the driver is called again by itself after it has failed.",
+        "automatic retries after the driver has failed",
         default=0,
     )
     driver_backoff: float = _setting(  # seconds
         "driver.backoff",
         _read_seconds,
-        "How many seconds before that; doubled each time, up to 300.",
+        "seconds before the first retry; doubled for each further one, up to 300",
         default=5,
     )
     driver_timeout: float = _setting(  # seconds; 0 means no limit
         "driver.timeout",
         number("seconds", 0, 30 * 86_400, is_text=True),
-        "How many seconds a script may take; 0: as long as it likes.",
+        "maximum seconds that a script may run; 0 means no limit",
         default=3600,
     )
     driver_grace: float = _setting(  # seconds
         "driver.grace",
         _read_seconds,
-        "How many seconds a script has between TERM and KILL.",
+        "seconds between SIGTERM and SIGKILL when a script is stopped",
         default=5,
     )
     driver_options: Mapping[str, object] = _setting(
         "driver.options",
         read_options,
-        "What a driver that is installed is made with.",
+        "options for an installed driver plug-in",
         default={},
         is_secret=True,
     )
     webhook_secret: tuple[str, ...] | None = _setting(  # part of `notify_targets`
         "notify.webhook_secret",
         read_secrets,
-        "What messages to those of `--webhook` are signed with; several while it"
-        " is changed.",
-        shown_default="they are not signed",
+        "secret that signs messages to `--webhook` targets; several during a rotation",
+        shown_default="messages are not signed",
         is_secret=True,
     )
     notify_targets: tuple[Target, ...] = _setting(  # those of `webhook` come first
         "notify.targets",
         read_targets,
-        "Who else is told, as tables; see how to receive webhooks.",
+        "more notification targets, as tables; see"
+        " [Receive webhooks](../how-to/receive-webhooks.md)",
         default=[],
-        shown_default="nobody",
+        shown_default="none",
     )
     notify_source: str = _setting(
         "notify.source",
         read_source,
-        "Where messages say that they come from: a URI.",
+        "URI in the `source` field of messages",
         default="/forewarn",
     )
     notify_longest_backoff: float = _setting(  # seconds
         "notify.longest_backoff",
         number("seconds", 1, 86_400, is_text=True),
-        "How many seconds at the most until a message is sent again.",
+        "maximum seconds between attempts to deliver a message",
         default=300,
     )
     shown_freeze: float = _shown(EventType.FREEZE)  # seconds
@@ -397,60 +398,60 @@ class Config:
     user_operations_limit: int = _setting(  # 0 means no limit
         "user_operations.limit",
         whole_number(0, 1_000_000, unit="user operations", is_text=True),
-        "How many user operations a group may have scheduled by its tokens; the next"
-        " is refused. 0: any number.",
+        "maximum number of scheduled user operations that a group's tokens may request;"
+        " 0 means no limit",
         default=500,
     )
     user_operations_max_duration: int = _setting(  # seconds
         "user_operations.max_duration",
         whole_number(0, 315_360_000, unit="seconds", is_text=True),
-        "The longest duration, in seconds, that a group's token may set.",
+        "maximum duration in seconds that a group's token may set",
         default=900,
     )
     user_operations_max_notice: int = _setting(  # seconds
         "user_operations.max_notice",
         whole_number(900, 315_360_000, unit="seconds", is_text=True),
-        "How many seconds ahead a group's token may schedule an operation.",
+        "how far ahead a group's token may schedule an operation, in seconds",
         default=604_800,
     )
     host_failure_type: EventType = _setting(
         "host_failure.type",
         one_of(EventType.REBOOT, EventType.REDEPLOY),
-        "What VMs are told when their host has failed.",
+        "event type that VMs see when their host has failed",
         default="reboot",
     )
     not_before_2017_03_01: DateForm = _setting(
         "protocol.not_before_2017_03_01",
         one_of(DateForm.ISO8601, DateForm.RFC1123),
-        "How api-version 2017-03-01 writes NotBefore.",
+        "format of NotBefore in api-version 2017-03-01",
         default="iso8601",
     )
     latest: bool = _setting(
         "protocol.latest",
         read_switch,
-        "Take api-version latest for 2017-03-01, and versions in the path.",
+        "accept api-version `latest` as 2017-03-01, and versions in the path",
         default=False,
     )
     first_call_delay: float = _setting(  # seconds
         "enabling.first_call_delay",
         number("seconds", 0, 120, is_text=True),
-        "How many seconds late the first request of a disabled group is answered,"
-        " 120 at most.",
+        "seconds by which the first response to a disabled group is delayed, at most"
+        " 120",
         default=0,
-        shown_default="0: at once",
+        shown_default="0, no delay",
     )
     seed: int | None = _setting(  # None if ids and jitter are random
         "rehearsal.seed",
         whole_number(0, 2**53, is_text=True),
-        "Make the same ids, jitter and faults every time; with --store memory.",
+        "make ids, jitter and faults reproducible; requires --store memory",
         metavar="NUMBER",
-        shown_default="others every time",
+        shown_default="random",
     )
     state_directory: Path
 
     @property
     def shown(self) -> Mapping[EventType, float]:
-        """How many seconds events of each type are shown as Started at least."""
+        """The minimum seconds for which events of each type are shown as Started."""
         return {kind: getattr(self, f"shown_{kind.lower()}") for kind in EventType}
 
     @property

@@ -1,6 +1,6 @@
 """Errors and warnings about a configuration file, with line numbers.
 
-They are collected, so that a user can fix all of them at once.
+All of them are collected, so that a user can fix them at once.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
-"""TOML files: read with errors that name the line, and the lines of their keys.
+"""TOML files: a reader whose errors name the line, and the lines of all keys.
 
-`tomllib` does not report the lines of keys. They are looked for in text that it has
-parsed, so everything that is scanned here is well-formed.
+`tomllib` does not report the lines of keys. This module scans only text that `tomllib`
+has parsed, so the text is well-formed.
 """
 
 import re
@@ -18,11 +18,11 @@ from forewarn.errors import ForewarnError, InvalidInput
 _POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 _MAX_MIB = 64
-#: The largest file that is read, as much as the API accepts for a fleet.
+#: The largest file that is read, equal to the largest fleet that the API accepts.
 MAX_BYTES = _MAX_MIB * 1024 * 1024
 
-#: The most parts of a dotted key. `tomllib` needs memory and time that grow with their
-#: square: 1 GB for a key of 32 kB.
+#: The maximum number of parts of a dotted key. The memory and time that `tomllib` needs
+#: grow with its square: 1 GB for a key of 32 kB.
 _MAX_PARTS = 8
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
 _LONG_KEY = re.compile(rf"(?:{_PART}){{{_MAX_PARTS}}}")
@@ -39,7 +39,7 @@ _KEY = re.compile(
     r"""[ \t]*(?:([A-Za-z0-9_-]+)|("(?:\\.|[^"\\])*"|'[^']*'))[ \t]*(\.?)"""
 )
 _OTHER = re.compile(r"[^,\]}#\n]*")  # a number, a date, true or false
-#: Where no key begins within: a string, a comment, a word, or anything between them.
+#: A unit inside which no key begins: a string, a comment, a word, or other text.
 _TOKEN = re.compile(
     rf"{_STRING.pattern}|#[^\n]*+|[A-Za-z0-9_-]++|[^\"'#A-Za-z0-9_-]++", re.DOTALL
 )
@@ -52,7 +52,7 @@ class KeyLines:
     by_path: Mapping[KeyPath, int] = field(default_factory=dict)
 
     def of(self, path: KeyPath) -> int:
-        """Return the line of `path`, or else of the innermost table around it."""
+        """Return the line of `path`, or of the innermost table around it."""
         above = (path[:end] for end in range(len(path), 0, -1))
         return next(
             (self.by_path[prefix] for prefix in above if prefix in self.by_path), 1
@@ -65,22 +65,25 @@ def read_bytes(
     *,
     if_missing: str = "",
 ) -> bytes:
-    """Read a file; raise `error` with the reason, and `if_missing` as advice."""
+    """Read a file; raise `error` with the reason.
+
+    `if_missing` is added to the message if the file does not exist.
+    """
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)  # `decode` refuses one that is larger
     except OSError as problem:
         why = (problem.strerror or str(problem)).lower()
         advice = if_missing if isinstance(problem, FileNotFoundError) else ""
-        raise error(f"{path} cannot be read: {why}{advice}") from problem
+        raise error(f"cannot read {path}: {why}{advice}") from problem
 
 
 def decode(
     content: bytes, name: object, error: type[ForewarnError] = InvalidInput
 ) -> str:
-    """Decode the text of the file `name`, with lines that end in one character."""
+    """Decode the text of the file `name`; all lines then end in a line feed only."""
     if len(content) > MAX_BYTES:
-        raise error(f"{name} is larger than {_MAX_MIB} MiB, the most that is read")
+        raise error(f"{name} is too large; the maximum is {_MAX_MIB} MiB")
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as problem:
@@ -93,7 +96,7 @@ def parse(
 ) -> dict[str, Any]:
     """Parse the text of the file `name`; raise `error` with the line and column."""
     if line := _long_key_line(text):
-        raise error(f"{name}, line {line}: a key has at most {_MAX_PARTS} parts")
+        raise error(f"{name}, line {line}: a key can have at most {_MAX_PARTS} parts")
     try:
         return tomllib.loads(text)
     except RecursionError as problem:
@@ -109,12 +112,12 @@ def parse(
 
 def _long_key_line(text: str) -> int | None:
     """Return the line of the first key with too many parts; None if there is none."""
-    if not _LONG_KEY.search(text):  # much faster than one token after another
+    if not _LONG_KEY.search(text):  # much faster than matching each token
         return None
     at = 0
     while not _LONG_KEY.match(text, at):
         token = _TOKEN.match(text, at)
-        if token is None:  # the end of the text, or a string without an end
+        if token is None:  # the end of the text, or an unterminated string
             return None
         at = token.end()
     return text.count("\n", 0, at) + 1

@@ -1,10 +1,10 @@
 """Readers of values: text, words, numbers, addresses, lists and tables.
 
 1. A value comes from a file, an option, an environment variable or a request. A reader
-   returns it typed, or raises InvalidInput with what was expected instead.
-2. A reader does not know where its value is. Its caller adds that, with `at` or by the
-   paths in `InvalidParts`.
-3. A list or a table reports everything that is wrong with its parts at once.
+   returns it typed, or raises InvalidInput with what was expected.
+2. A reader does not know where its value is. Its caller adds the place, with `at` or
+   with the paths in `InvalidParts`.
+3. A list or a table reports the problems of all of its parts at once.
 """
 
 import json
@@ -31,7 +31,7 @@ _HOST = re.compile(r"\w[\w.-]*")
 _PORT = re.compile(r"[0-9]{1,5}")
 _URL = re.compile(r"[!-~]+")  # printable ASCII without spaces
 
-#: New names of renamed keys and words, which errors about the old ones give.
+#: New names of renamed keys and words, for errors about the old names.
 RENAMED: Mapping[str, tuple[str, ...]] = {
     "listening": ("enabled", "enabling"),  # of a group; a table of settings
     "listening_since": ("enabled_since",),
@@ -48,7 +48,7 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 #: Parses a value; raises `InvalidInput` with what was expected.
 Reader: TypeAlias = Callable[[object], _T]
 
-#: What is wrong with a part of a value: the path to it, and a sentence.
+#: A problem with a part of a value: the path to the part, and a sentence.
 Problem: TypeAlias = tuple[KeyPath, str]
 
 
@@ -87,7 +87,7 @@ def invalid_value(expected: str, value: object) -> InvalidInput:
 
 
 def toml_value(value: object) -> str:
-    """Format a value as in TOML, shortened; a table or a list by its kind only."""
+    """Format a value as in TOML, shortened; a table or a list only by its kind."""
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
@@ -96,7 +96,7 @@ def toml_value(value: object) -> str:
         is_json = value is None or isinstance(value, str | bool)
         text = json.dumps(value, ensure_ascii=False) if is_json else str(value)
     except ValueError:  # more digits than Python formats
-        return "an endless number"
+        return "a very long number"
     text = text.encode(errors="backslashreplace").decode()  # JSON may hold surrogates
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
@@ -123,7 +123,7 @@ def renamed(word: str, known: Iterable[str]) -> str:
 
 
 def unknown_key(name: str, known: Iterable[str]) -> str:
-    """Return the sentence about an unknown key of a table."""
+    """Return the sentence for an unknown key of a table."""
     known = [*known]
     if now := renamed(name, known):
         return f"unknown key{now}"
@@ -206,7 +206,7 @@ def secret(read: Reader[_T], expected: str) -> Reader[_T]:
 def number(
     unit: str, least: float, most: float, *, is_text: bool = False
 ) -> Reader[float]:
-    """Return a reader for numbers from `least` to `most`, also in text if `is_text`."""
+    """Return a reader for numbers from `least` to `most`; text counts if `is_text`."""
     expected = f"a number of {unit} from {least:g} to {most:.0f}"
 
     def read(value: object) -> float:
@@ -310,7 +310,7 @@ def list_of(
     is_unique: bool = False,
     split: Callable[[str], Sequence[str]] | None = None,
 ) -> Reader[tuple[_T, ...]]:
-    """Return a reader for a list; `split` makes one of text, if that is allowed."""
+    """Return a reader for a list; `split` converts text to a list, if allowed."""
 
     def read_list(value: object) -> tuple[_T, ...]:
         items = split(value) if split and isinstance(value, str) else value
@@ -323,7 +323,7 @@ def list_of(
             try:
                 found = read(item)
                 if is_unique and found in values:
-                    raise InvalidInput(f"{toml_value(item)} stands here twice")
+                    raise InvalidInput(f"{toml_value(item)} appears twice")
                 values.append(found)
             except InvalidInput as error:
                 problems += _problems_of(error, number)

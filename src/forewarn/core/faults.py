@@ -48,56 +48,64 @@ class FaultKind(StrEnum):
     SLOW_FIRST_CALL = (
         "slow-first-call",
         "the first call of each VM is answered late",
-        "each VM's next call is answered late, once",
+        "delay the next response to each VM, once",
         FaultTrait.DELAY,
     )
-    SLOW = "slow", "answered late", "answered late", FaultTrait.DELAY
+    SLOW = "slow", "answered late", "delay responses", FaultTrait.DELAY
     TOO_MANY = (
         "429",
         "answered 429, too many requests",
-        "with Retry-After; an approval is not carried out",
+        "return this status with Retry-After; approvals are ignored",
         FaultTrait.RETRY_AFTER,
     )
-    GONE = "410", "answered 410, gone", "likewise, without it"
-    ERROR = "500", "answered 500, an error", "likewise, without it"
+    GONE = (
+        "410",
+        "answered 410, gone",
+        "return this status without Retry-After; approvals are ignored",
+    )
+    ERROR = (
+        "500",
+        "answered 500, an error",
+        "return this status without Retry-After; approvals are ignored",
+    )
     UNAVAILABLE = (
         "503",
         "answered 503, unavailable",
-        "with Retry-After; an approval is not carried out",
+        "return this status with Retry-After; approvals are ignored",
         FaultTrait.RETRY_AFTER,
     )
     RESET = (
         "reset",
         "the connection is reset",
-        "the connection is reset; an approval is carried out before",
+        "reset the connection; approvals still take effect",
     )
     TRUNCATED = (
         "truncated",
         "the answer ends in its middle",
-        "the connection ends in the middle of the answer; likewise",
+        "cut responses short; approvals still take effect",
     )
     EMPTY = (
         "empty",
         "the answer is empty",
-        "200 without a body; only reads",
+        "return 200 with an empty body; reads only",
         FaultTrait.READS,
     )
     ERROR_BODY = (
         "error-body",
         "answered 200 with a JSON error and no document",
-        "200 with a JSON error instead of a document; only reads",
+        "return 200 with a JSON error instead of a document; reads only",
         FaultTrait.READS,
     )
     STALE = (
         "stale",
         "the document is an old one",
-        "the document as it is now, whatever changes; only reads",
+        "keep returning the current document; reads only",
         FaultTrait.READS,
     )
     REFUSED = (
         "refused",
         "nobody listens",
-        "nobody listens; takes no option but --for",
+        "refuse connections; --for is the only option",
         FaultTrait.SERVICE,
     )
 

@@ -67,7 +67,7 @@ from forewarn.service.sockets import (
 if TYPE_CHECKING:
     from forewarn.server.control.routes.journal import JournalStreams
 
-_COUNT = 5.0  # seconds between updates of the metrics; a scrape does not wait for one
+_COUNT = 5.0  # seconds between updates of the metrics; scrapes do not wait for them
 _PATIENCE = 5.0  # seconds that a committed command waits until VMs can see it
 _RETRY = 0.1  # seconds between two attempts to show it
 
@@ -81,13 +81,13 @@ class ServiceObserver(RequestObserver, Protocol):
     """Observes requests and commits; commits in the committing thread."""
 
     def opened(self, clock: Clock, directory: Directory) -> None:
-        """Take the parts of the service that give requests their context."""
+        """Receive the parts of the service that give requests their context."""
 
     def committed(self, position: int) -> None:
         """Record a commit up to journal `position`, before VMs can see it."""
 
     def wake(self) -> None:
-        """Look again: VMs can see a commit."""
+        """Check again, because VMs can see a new commit."""
 
 
 class JournalReaders:
@@ -156,7 +156,7 @@ class JournalReaders:
         self._leaving.set()
 
     def wake(self, position: int) -> None:
-        """Apply a commit before its caller goes on, and wake all other readers.
+        """Apply a commit before its caller continues, and wake all other readers.
 
         Raise `Unavailable` if VMs cannot see it in time.
         """
@@ -213,8 +213,8 @@ class Service:
     ) -> None:
         """Configure the service; serve `fleet` if given. `open` starts it.
 
-        A guest shares its process with others: it does not touch their garbage
-        collection and has no control plane until `open_control`.
+        A guest shares its process with other programs: it leaves garbage collection
+        alone and has no control plane until `open_control`.
         """
         self._fleet = fleet
         self._observer = observer
@@ -241,7 +241,7 @@ class Service:
         self._cleanup.close()
 
     def open(self) -> None:
-        """Start; return when VMs are served, and operators unless it is a guest."""
+        """Start the service; a guest starts without a control plane."""
         with ExitStack() as cleanup:
             self._open(cleanup)
             self._cleanup = cleanup.pop_all()
@@ -335,7 +335,7 @@ class Service:
         self.operations = Operations(self.engine)
 
     def _commit_first(self, engine: Engine) -> None:
-        """Commit what precedes all readers: they start with the state after it."""
+        """Commit what all readers must already see when they start."""
         engine.beat()
         fleets = FleetCommands(engine)
         if self._fleet is not None:
@@ -379,7 +379,7 @@ class Service:
             self._observer.wake()
 
     def health(self) -> Health:
-        """Return what is wrong, from memory."""
+        """Return the health of the service, without reading the store."""
         engine = self.engine
         health = judge(
             Vitals(
@@ -398,7 +398,7 @@ class Service:
         return replace(health, warnings=[*health.warnings, warning])
 
     def ended_threads(self) -> Sequence[str]:
-        """Return the threads that have ended although the service is running."""
+        """Return threads that have ended although the service is running."""
         return [thread.name for thread in self._threads() if not thread.is_alive]
 
     def _threads(self) -> Sequence[ThreadHealth]:
@@ -408,7 +408,7 @@ class Service:
         self._readers.timers.ring()
 
     def _wake_streams(self) -> None:
-        """Send what has changed to the portal, if there is a control plane."""
+        """Send changes to the portal, if there is a control plane."""
         if self._streams is not None:
             self._streams.ring()
 

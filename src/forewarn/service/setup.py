@@ -60,8 +60,8 @@ def _postgres(url: str) -> Database:
         from forewarn.stores.postgres import Postgres
     except ImportError as error:
         raise CannotStart(
-            f"a store in PostgreSQL needs the postgres extra ({error.name or 'libpq'}"
-            " is missing): pip install 'forewarn[postgres]'"
+            "a PostgreSQL store requires the postgres extra (module"
+            f" {error.name or 'libpq'} not found): pip install 'forewarn[postgres]'"
         ) from error
     return Postgres(url)
 
@@ -82,7 +82,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def rules_of(config: Config, clock: Clock) -> Rules:
-    """Return the rules; real-time minimums last `rate` times as long on the clock."""
+    """Return the rules; on the clock, real-time minimums last `rate` times as long."""
     default = 0.0 if config.driver == "nothing" else _LEAD
     lead = default if config.lead is None else config.lead
     return Rules(
@@ -146,7 +146,7 @@ def apply_fleet(fleets: FleetCommands, name: str) -> None:
         applied = fleets.apply(fleet, by="serve --fleet", digest=digest)
     except Conflict as error:
         raise CannotStart(
-            f"{name} cannot be applied: {error}. Start without --fleet, and use"
+            f"cannot apply {name}: {error}. Start without --fleet, and then run"
             f" `forewarn fleet apply {name}`"
         ) from error
     for warning in applied.warnings:
@@ -166,5 +166,5 @@ def warn_of_default(directory: Directory, config: Config) -> None:
     name = config.default_vm
     if name is not None and directory.find("", name) is None:
         _log.warning(
-            "--default-vm: there is no VM %s; strangers are answered 404", name
+            "--default-vm: VM '%s' not found; unknown clients get status 404", name
         )

@@ -1,5 +1,6 @@
 """Listening sockets and connection limits."""
 
+import errno
 import resource
 import socket
 from collections.abc import Set
@@ -15,6 +16,12 @@ _CONTROL = 512  # connections to the control plane
 _OTHER_FILES = 128  # mostly of the store: two per reading thread
 _MANY = 10_000_000
 
+_OTHER_HINT = "; choose another address with --metadata or --control"
+_HINTS = {
+    errno.EADDRINUSE: " (is another forewarn running?); choose another address with"
+    " --metadata or --control"
+}
+
 
 def listen(address: Address, cleanup: ExitStack) -> socket.socket:
     """Bind `address` and listen on it; IPv4 and IPv6 are separate."""
@@ -29,10 +36,9 @@ def listen(address: Address, cleanup: ExitStack) -> socket.socket:
             listener = _by_number(listener, cleanup)
         listener.listen(4096)
     except OSError as error:
-        raise CannotStart(
-            f"{address} cannot be listened on: {error.strerror or error}; choose"
-            " another address with --metadata or --control"
-        ) from error
+        reason = (error.strerror or str(error)).lower()
+        hint = _HINTS.get(error.errno or 0, _OTHER_HINT)
+        raise CannotStart(f"cannot listen on {address}: {reason}{hint}") from error
     return listener
 
 
@@ -48,8 +54,8 @@ def _socket(family: int, kind: int, protocol: int, cleanup: ExitStack) -> socket
 def _by_number(chosen: socket.socket, cleanup: ExitStack) -> socket.socket:
     """Bind the port of `chosen` again, by its number.
 
-    Otherwise the kernel could give a port that it chose to another process once nobody
-    listens on it.
+    Otherwise the kernel could give a port that it chose to another process after the
+    service has stopped listening.
     """
     listener = _socket(chosen.family, chosen.type, chosen.proto, cleanup)
     listener.bind(chosen.getsockname())
@@ -77,12 +83,12 @@ def control_places() -> ConnectionPlaces:
 
 
 def _files() -> int:
-    """Return the limit of open files; each connection is a file."""
+    """Return the limit on open files; each connection is a file."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MANY if soft == resource.RLIM_INFINITY else soft
 
 
 def bound_address(listening: socket.socket) -> Address:
-    """Return the address of a socket, with the real port in place of 0."""
+    """Return the address of a socket, with the actual port instead of 0."""
     host, port = listening.getsockname()[:2]
     return Address(str(host), int(port))

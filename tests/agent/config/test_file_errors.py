@@ -113,7 +113,7 @@ from forewarn.errors import CannotStart, FaultyFile
         (
             f"{RULE}types = []\n",
             'line 4: types in [[rules]] "r": an empty list matches no event; omit'
-            " the key out",
+            " the key",
         ),
         (
             f"{RULE}sources = [3]\n",
@@ -211,7 +211,7 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             f'{HOOK}{RULE}undo = ["drain", "drain"]\n',
-            'line 6: undo in [[rules]] "r": "drain" stands here twice',
+            'line 6: undo in [[rules]] "r": "drain" appears twice',
         ),
         (
             f'{HOOK}python = "a:b"\n',

@@ -43,8 +43,8 @@ def test_arguments_that_are_too_long_are_reported() -> None:
 
 
 def test_a_hook_without_a_command_is_reported() -> None:
-    assert failure_reason() == "it has no command"
-    assert failure_reason("") == "it has no command"
+    assert failure_reason() == "the command is empty"
+    assert failure_reason("") == "the command is empty"
 
 
 def test_a_command_that_cannot_be_run_is_retried(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ command = ["/usr/local/bin/drain", "--now"]
 [hooks.say]
 command = "logger going down | cat"
 
-[hooks.ask]
+[hooks.quorum]
 python = "our.cluster:ready"
 
 [[rules]]
@@ -42,7 +42,7 @@ prepare = ["drain", "say"]
 recover = ["say"]
 parallel = true
 together = "when-ready"
-ready = "ask"
+ready = "quorum"
 
 [[rules]]
 name = "others"
@@ -97,15 +97,15 @@ Seen at 2026-01-28 12:00:30Z by web-0.
 
 602D9444-D2CD-49C7-8624-8643E7171297: Reboot of web-1, web-0, Scheduled, by
     Platform
-  Not before 2026-01-28 12:15:00Z, in 15m.
+  Not before 2026-01-28 12:15:00Z, in 15 min.
   Rule "reboots" matches: its type is Reboot; it names this VM.
     prepare (in parallel):
       drain: /usr/local/bin/drain --now
       say: logger going down | cat
     recover:
       say: logger going down | cat
-    Approved after all prepare hooks have succeeded, once the hook ask reports
-      that all VMs are ready.
+    The event is approved after all prepare hooks have succeeded, when the hook
+      quorum reports that all VMs are ready.
   Rule "short freezes" does not match: its type is Reboot, not Freeze; its
     duration is unknown.
   Rule "others" also matches, but comes later: it matches every event.
@@ -147,17 +147,20 @@ def test_name_option_wins_over_the_file(explain: Explain) -> None:
     assert 'Rule "others" matches' in output
 
 
-def test_hostname_is_used_and_mentioned_without_a_name(
+def test_host_name_is_used_and_mentioned_without_a_name(
     explain: Explain,
 ) -> None:
     output = explain(DOCUMENT, *NOON, config=CONFIG.replace('name = "web-0"', "", 1))
-    assert "(the hostname; " in output
+    assert "which is this machine's hostname" in output
 
 
 def test_an_event_without_a_rule_is_left_alone(explain: Explain) -> None:
     config = '[[rules]]\nname = "r"\ntypes = ["Freeze"]\napprove = "never"\n'
     output = explain(DOCUMENT, *NOON, config=config)
-    assert "No rule matches: the agent does nothing." in output
+    assert (
+        "No rule matches: the agent neither runs hooks nor approves the event."
+        in output
+    )
     assert 'Rule "r" does not match: its type is Reboot, not Freeze' in output
 
 
@@ -168,7 +171,7 @@ def test_scripts_of_the_folder_are_shown(explain: Explain, tmp_path: Path) -> No
     script.chmod(0o755)
     output = explain(DOCUMENT, *NOON, config='name = "web-0"\nscripts = "scripts"\n')
     assert 'Rule "onReboot.sh" matches' in output
-    assert "by web-1, the first VM of the event" in " ".join(output.split())
+    assert "by web-1, the first of its resources" in " ".join(output.split())
 
 
 def test_single_event_is_explained(explain: Explain) -> None:
@@ -210,7 +213,7 @@ def test_started_event_is_not_prepared_for(explain: Explain) -> None:
     output = explain(started, *NOON)
     assert "prepare (all" not in output
     assert "    recover:\n" in output
-    assert "Already started, so there is nothing to approve." in output
+    assert "The event has started, so there is nothing to approve." in output
 
 
 def test_document_without_events_is_reported(explain: Explain) -> None:
@@ -231,7 +234,7 @@ def test_warnings_go_to_standard_error(tmp_path: Path, capsys: Capture) -> None:
     ("plain", "said"),
     [
         ([], "is not a JSON object"),
-        ({}, "has neither Events nor EventId"),
+        ({}, "has neither Events nor an EventId"),
         ({"Events": 1}, "the document has no list of Events"),
         ({"Events": [{}]}, "an entry of Events has no EventId"),
         ({"what": "gone", "event": "E"}, "audit log without an event"),
@@ -250,7 +253,7 @@ def test_file_that_is_missing_or_not_json_is_refused(
     with pytest.raises(InvalidInput, match=r"cannot read .*x: no such file"):
         explain(str(tmp_path / "x"))
     (tmp_path / "x").write_text("<html>")
-    with pytest.raises(InvalidInput, match="x is not valid JSON"):
+    with pytest.raises(InvalidInput, match="x is not a JSON document"):
         explain(str(tmp_path / "x"))
 
 

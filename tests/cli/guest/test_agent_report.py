@@ -1,6 +1,6 @@
-"""Tests of `forewarn agent report`, which summarizes the agent's audit log.
+"""Tests of `forewarn agent report`, which summarizes the agent's audit record.
 
-It also works on a copy of the agent's state directory. `tests/agent/audit/test_golden.py`
+It also works on a copy of the agent's state folder. `tests/agent/audit/test_golden.py`
 compares whole reports, as text and as JSON.
 """
 
@@ -62,7 +62,7 @@ def report(state: Path, capsys: pytest.CaptureFixture[str]) -> Report:
 @pytest.mark.parametrize(
     ("more", "outcome"),
     [
-        ([], "not started yet"),
+        ([], "not started"),
         ([a_line("started")], "in progress"),
         (
             [a_line("started", early=True, approved_elsewhere=True)],
@@ -70,7 +70,7 @@ def report(state: Path, capsys: pytest.CaptureFixture[str]) -> Report:
         ),
         (
             [a_line("gone", impact={"boots": 0, "seconds": 3.0, "total": 4.0})],
-            "took place, interrupted for 4 s",
+            "completed, interrupted for 4 s",
         ),
     ],
 )
@@ -97,7 +97,7 @@ def test_list_fits_80_columns_with_long_ids(report: Report, state: Path) -> None
 
 def test_report_without_events(report: Report, state: Path) -> None:
     write(state, [a_line("began", event=None)])
-    assert report() == "No events so far.\n"
+    assert report() == "No events yet.\n"
     assert json.loads(report("--json")) == []
 
 
@@ -129,14 +129,14 @@ def test_exact_id_wins_over_a_longer_one(report: Report, state: Path) -> None:
 
 def test_ambiguous_id_is_refused(report: Report, state: Path) -> None:
     write(state, [a_sighting("E21"), a_sighting("E22")])
-    with pytest.raises(NotFound, match="several ids start with E2: E21, E22"):
+    with pytest.raises(NotFound, match="several events start with E2: E21, E22"):
         report("E2")
 
 
 @pytest.mark.parametrize("unknown", ["FFFF", f"{ID}0"])
 def test_an_unknown_id_is_refused(report: Report, state: Path, unknown: str) -> None:
     write(state, A_REBOOT)
-    with pytest.raises(NotFound, match=f"event {unknown} not found"):
+    with pytest.raises(NotFound, match=f"event {unknown}"):
         report(unknown)
 
 
@@ -164,7 +164,7 @@ def test_odd_line_is_still_shown(report: Report, state: Path, odd: object) -> No
         assert report(ID, "--json")
 
 
-# --- location of the state directory --------------------------------------------
+# --- location of the state folder --------------------------------------------
 
 
 def test_report_works_while_the_agent_runs(report: Report, state: Path) -> None:
@@ -194,7 +194,7 @@ def test_state_folder_comes_from_the_agent_file(
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [(None, "cannot be read"), ("x", "not valid TOML"), ("\xff", "UTF-8")],
+    [(None, "cannot read"), ("x", "not valid TOML"), ("\xff", "UTF-8")],
 )
 def test_unreadable_agent_file_is_an_error_message(
     report: Report, tmp_path: Path, text: str | None, why: str
@@ -214,15 +214,15 @@ def test_state_folder_comes_from_the_environment(
     assert "0A4B7C1E" in report(where=())
 
 
-def test_folder_without_an_audit_log_is_an_error_message(
+def test_folder_without_a_record_is_an_error_message(
     report: Report, tmp_path: Path
 ) -> None:
     for where in ("none", "agent"):
-        with pytest.raises(NotFound, match="no audit log in"):
+        with pytest.raises(NotFound, match="contains no audit log of an agent"):
             report(where=("--state", str(tmp_path / where)))
 
 
-def test_unreadable_audit_log_is_an_error_message(report: Report, state: Path) -> None:
+def test_unreadable_record_is_an_error_message(report: Report, state: Path) -> None:
     (state / "audit.jsonl").mkdir()
     with pytest.raises(Unavailable, match=r"cannot read .*: Is a directory"):
         report()

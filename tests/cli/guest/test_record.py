@@ -64,7 +64,7 @@ def record(path: Path, acts: Sequence[Act], *words: str) -> int:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "tape.jsonl"
+    return tmp_path / "recording.jsonl"
 
 
 def documents(path: Path) -> list[object]:
@@ -101,10 +101,10 @@ def test_every_changed_document_is_recorded(path: Path, capsys: Capture) -> None
     assert recording.header.began == NOON
     *lines, summary = capsys.readouterr().out.splitlines()
     assert lines == [
-        "2026-01-31 12:00:00Z  document 0  nothing is coming",
+        "2026-01-31 12:00:00Z  document 0  no events",
         "2026-01-31 12:00:00Z  document 1  Reboot Scheduled web-0",
-        "2026-01-31 12:00:00Z  document 0  nothing is coming",
-        "2026-01-31 12:00:00Z  recording has ended",
+        "2026-01-31 12:00:00Z  document 0  no events",
+        "2026-01-31 12:00:00Z  recording ends",
     ]
     assert summary.startswith(f"{path}: 3 documents in ")
 
@@ -177,7 +177,7 @@ def test_recording_approves_nothing(path: Path) -> None:
 def test_existing_recording_is_not_overwritten(path: Path, capsys: Capture) -> None:
     path.write_text("dear")
     assert record(path, []) == 1
-    assert "--append goes on with it" in capsys.readouterr().err
+    assert "continue it with --append" in capsys.readouterr().err
     assert path.read_text() == "dear"
 
 
@@ -240,11 +240,11 @@ def test_finished_recording_is_scrubbed_like_a_new_one(
         + "{"
     )
     target = tmp_path / "scrubbed.jsonl"
-    words = ["record", "--scrub", "--tape", str(path), "-o", str(target)]
+    words = ["record", "--scrub", "--recording", str(path), "-o", str(target)]
     assert main.main(words) == 0
     captured = capsys.readouterr()
-    assert captured.out == f"{target}: 1 document in 1m 30s, scrubbed\n"
-    assert "breaks off" in captured.err
+    assert captured.out == f"{target}: 1 document in 1 min 30 s, scrubbed\n"
+    assert "which is incomplete" in captured.err
     assert read_recording(target).header.is_scrubbed
     assert "web-0" not in target.read_text()
     assert main.main(words) == 1  # the target exists now
@@ -253,9 +253,11 @@ def test_finished_recording_is_scrubbed_like_a_new_one(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "name the tape"),
-        (["-o", "x", "--tape", "y"], "add --scrub"),
-        (["-o", "x", "--append", "--scrub"], "scrub it later"),
+        ([], "no output file"),
+        (["-o", "x", "--recording", "y"], "--recording requires --scrub"),
+        (["-o", "x", "--tape", "y"], "it is now called --recording"),
+        (["-o", "x", "--tape=y"], "it is now called --recording"),
+        (["-o", "x", "--append", "--scrub"], "scrub the file later"),
         (["-o", "x", "--duration", "soon"], "'soon' is not a duration"),
         (["-o", "x", "--api-version", "a/b"], "invalid api-version"),
     ],

@@ -17,11 +17,12 @@ def test_announcement_prints_what_happens_and_what_comes_next(
     service.respond("POST", "/v1/maintenances", {"maintenances": [maintenance]}, 201)
     assert run("announce reboot --host host-a") == (
         "announced: Reboot of host-a (web-0, web-1)\n"
-        f"  id      {M1}\n"
-        "  starts  when all have approved, at the latest 2026-01-01 12:15:00Z"
-        " (in 15m),\n"
-        "          unless blocked\n"
-        "  told    web, db (Platform: Host server is undergoing maintenance.)\n"
+        f"  id           {M1}\n"
+        "  starts       by 2026-01-01 12:15:00Z (in 15 min), earlier if all groups\n"
+        "               approve, later if blocked\n"
+        "  notified     web, db\n"
+        "  source       Platform (platform)\n"
+        "  description  Host server is undergoing maintenance.\n"
         "next:\n"
         f"  forewarn events show {M1}\n"
         f"  forewarn events explain {M1}\n"
@@ -31,7 +32,7 @@ def test_announcement_prints_what_happens_and_what_comes_next(
     )
 
 
-def test_several_maintenances_are_printed_in_order(service: Service, run: Cli) -> None:
+def test_several_operations_are_printed_in_order(service: Service, run: Cli) -> None:
     first, second = a_maintenance(), a_maintenance(id=M2, vms=["web-2"])
     service.respond("POST", "/v1/maintenances", {"maintenances": [first, second]}, 201)
     out = run("announce reboot --group web")
@@ -46,8 +47,8 @@ def test_immediate_start_is_not_offered_for_approval(
     maintenance = a_maintenance(phase="STARTED", duration_seconds=90)
     service.respond("POST", "/v1/maintenances", {"maintenances": [maintenance]}, 201)
     out = run("announce freeze --vm web-0 --emergency --reason smoke")
-    assert "starts  at once, without notice" in out
-    assert "lasts   1m 30s" in out
+    assert "starts       immediately, without notice" in out
+    assert "lasts        1 min 30 s" in out
     assert f"forewarn events complete {M1}" in out
     assert "approve" not in out
 
@@ -83,7 +84,7 @@ def test_a_preview_announces_nothing(service: Service, run: Cli) -> None:
     maintenance = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
     service.respond("POST", "/v1/maintenances/preview", {"maintenances": [maintenance]})
     out = run("announce reboot --vm web-0 --preview")
-    assert out.startswith("would be announced: Reboot of web-0, web-1\n  starts  when")
+    assert out.startswith("would be announced: Reboot of web-0, web-1\n  starts  ")
     assert "next" not in out
     assert service.only("POST").path == "/v1/maintenances/preview"
 
@@ -97,7 +98,7 @@ def test_preview_lists_the_blockers_that_will_block(service: Service, run: Cli) 
     preview = {"maintenances": [maintenance], "explained": [{"waits": waits}]}
     service.respond("POST", "/v1/maintenances/preview", preview)
     out = run("announce reboot --vm web-0 --preview")
-    assert "  blocked  others\n" in out
+    assert "  blocked      others\n" in out
     assert "its time" not in out
 
 
@@ -114,10 +115,13 @@ def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None
         ("reboot --vm web-0 --host host-a", "not allowed with"),
         ("explode --vm web-0", 'expected one of "Freeze", '),
         ("reboot --vm web-0 --notice 1m --not-before 2026-01-01T12:00Z", "not allowed"),
-        ("reboot --vm web-0 --not-before 2026-01-01T12:00", "has no zone"),
+        ("reboot --vm web-0 --not-before 2026-01-01T12:00", "has no time zone"),
         ("reboot --vm web-0 --source moon", 'expected one of "Platform", "User"'),
-        ("reboot --vm web-0 --emergency", "needs a --reason"),
-        ("reboot --vm web-0 --ignore-blockers", "only possible with --emergency"),
+        ("reboot --vm web-0 --emergency", "requires --reason"),
+        (
+            "reboot --vm web-0 --ignore-blockers",
+            "--ignore-blockers requires --emergency",
+        ),
         ("reboot --vm web-0 --ignore-gates", "it is now called --ignore-blockers"),
     ],
 )

@@ -15,7 +15,7 @@ def test_live_maintenance_is_listed(service: Service, run: Cli) -> None:
         f"{'ID':36}  EVENT             NOT BEFORE         VMS",
         f"{M1}  Reboot SCHEDULED  2026-01-01         web-0",
         f"{'':36}  approved 0/1      12:15:00Z",
-        f"{'':36}                    (in 14m)",
+        f"{'':36}                    (in 14 min)",
     ]
     phases = [value for name, value in service.requests[0].query if name == "phase"]
     assert phases == ["SCHEDULED", "STARTED"]
@@ -51,14 +51,14 @@ def test_one_maintenance_is_shown_with_its_events(service: Service, run: Cli) ->
         "  source       Platform (platform)\n"
         "  host         host-a\n"
         "  VMs          web-0, web-1\n"
-        "  not before   2026-01-01 12:15:00Z (in 10m)\n"
+        "  not before   2026-01-01 12:15:00Z (in 10 min)\n"
         "  duration     unknown\n"
         "  description  Host server is undergoing maintenance.\n"
-        "  announced    2026-01-01 12:00:00Z (5m ago)\n"
+        "  announced    2026-01-01 12:00:00Z (5 min ago)\n"
         f"event {E1} of group web\n"
         "  resources  web-0, web-1\n"
         "  status     Scheduled\n"
-        "  approved   by web-0 via metadata, 2026-01-01 12:02:00Z (3m ago)\n"
+        "  approved   by web-0 via metadata, 2026-01-01 12:02:00Z (3 min ago)\n"
         "  seen by    web-0 (2026-01-01 12:01:00Z)\n"
         f"event {E2} of group db\n"
         "  resources  db-0\n"

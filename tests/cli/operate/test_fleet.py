@@ -30,11 +30,11 @@ HOST    VMS
 host-a  1
 host-b  0
 
-GROUP  KIND              SETTINGS                     ENABLED                VMS
-db-0   standalone                                     always                 1
-lone   standalone                                     disabled               1
-web    availability-set  terminate notice 300 s,      enabled, asked 3m ago  2
-                         approves user-reboot,
+GROUP  KIND              SETTINGS                    ENABLED                 VMS
+db-0   standalone                                    always                  1
+lone   standalone                                    disabled                1
+web    availability-set  terminate notice 300 s,     enabled,                2
+                         auto-approves user-reboot,  polled 3 min ago
                          isolated,
                          eviction: deallocate
 
@@ -94,7 +94,7 @@ def test_unchanged_fleet_changes_nothing(
     service: Service, tmp_path: Path, run: Cli
 ) -> None:
     service.respond("PUT", "/v1/fleet", a_difference())
-    assert run("fleet apply", a_file(tmp_path, FLEET)) == "nothing has changed\n"
+    assert run("fleet apply", a_file(tmp_path, FLEET)) == "no changes\n"
 
 
 def test_many_vms_are_removed_only_on_request(
@@ -133,7 +133,10 @@ def test_a_refusal_names_the_file(service: Service, tmp_path: Path, run: Cli) ->
             ", line 2, column 8: not valid TOML: Invalid value",
         ),
         ("[[hosts]]\nname =", ", line 2: not valid TOML: Invalid value"),
-        ('[[vms]]\nname = "a"\nzone = 2026-01-01\n', ": 2026-01-01 is a time; text is"),
+        (
+            '[[vms]]\nname = "a"\nzone = 2026-01-01\n',
+            ": 2026-01-01 is a time; for text, write",
+        ),
     ],
 )
 def test_invalid_fleet_file_is_wrong_usage_with_file_and_line(
@@ -155,7 +158,7 @@ def test_bytes_that_are_not_utf8_are_reported_by_line(tmp_path: Path, run: Cli) 
 
 
 def test_missing_fleet_file_is_wrong_usage(run: Cli) -> None:
-    assert "/no/such/file cannot be read: no such file" in run(
+    assert "cannot read /no/such/file: no such file" in run(
         "fleet apply /no/such/file", code=2
     )
 
@@ -217,7 +220,9 @@ def test_limited_vms_are_shown_after_the_fleet(service: Service, run: Cli) -> No
     }
     serve_fleet(service, limited)
     last = run("fleet show").removeprefix(SHOWN)
-    assert last.startswith("limited: VM web-0, 12 refused (connections 3, approvals 9)")
+    assert last.startswith(
+        "limited: VM web-0: 12 rejected (connections 3, approvals 9)"
+    )
 
 
 def test_export_omits_defaults(service: Service, run: Cli) -> None:

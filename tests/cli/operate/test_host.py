@@ -31,7 +31,7 @@ def test_planned_maintenance_is_printed_as_an_announcement(
 ) -> None:
     respond_with_maintenance(service, "maintain", of_host(), status=201)
     out = on_one_line(run("host maintain host-a --type reboot"))
-    assert out.startswith(f"announced: Reboot of host-a (web-0) id {M1} starts when")
+    assert out.startswith(f"announced: Reboot of host-a (web-0) id {M1} starts by")
     assert f"forewarn events cancel {M1}" in out
 
 
@@ -62,14 +62,14 @@ def test_each_group_of_a_degraded_host_is_listed_with_its_own_approval(
     out = on_one_line(run("host degraded host-a"))
     assert "announced (2 of 2): Reboot of host-a (web-0)" in out
     for group in ("db", "web"):
-        assert f"starts when {group} has approved, at the latest" in out
+        assert f"earlier if {group} approves, later if blocked" in out
     assert "forewarn vm redeploy db-0" in out
 
 
 @pytest.mark.parametrize("command", ["maintain", "degraded", "failed"])
 def test_empty_host_notifies_nobody(service: Service, command: str, run: Cli) -> None:
     respond_with_maintenance(service, command)
-    assert run(f"host {command} host-a") == "host-a has no VMs; nobody was told\n"
+    assert run(f"host {command} host-a") == "host-a has no VMs; no group was notified\n"
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_empty_host_notifies_nobody(service: Service, command: str, run: Cli) ->
         (
             "degraded",
             of_host(),
-            "nothing new: Reboot of host-a (web-0) is SCHEDULED already,"
-            f" not before 2026-01-01 12:15:00Z (in 15m) ({M1})",
+            "no change: Reboot of host-a (web-0) is already SCHEDULED,"
+            f" not before 2026-01-01 12:15:00Z (in 15 min) ({M1})",
         ),
         (
             "failed",
             of_host(phase="STARTED", started_at="2026-01-01T11:50:00Z"),
-            "nothing new: Reboot of host-a (web-0) is STARTED since"
-            f" 2026-01-01 11:50:00Z (10m ago) ({M1})",
+            "no change: Reboot of host-a (web-0) has been STARTED since"
+            f" 2026-01-01 11:50:00Z (10 min ago) ({M1})",
         ),
         (
             "failed",
@@ -105,8 +105,7 @@ def test_empty_host_notifies_nobody(service: Service, command: str, run: Cli) ->
         (
             "recovered",
             of_host(phase="STARTED", cause="host-failure"),
-            "ending: Reboot of host-a (web-0), once it has been shown long enough"
-            f" ({M1})",
+            f"ending: Reboot of host-a (web-0), after its minimum display time ({M1})",
         ),
         (
             "recovered",
@@ -177,8 +176,8 @@ def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None
 
 
 def test_refusal_is_shown(service: Service, run: Cli) -> None:
-    service.refuse("POST", "/v1/hosts/host-a/failed", 404, "there is no host host-a")
-    assert run("host failed host-a", code=1) == "forewarn: there is no host host-a\n"
+    service.refuse("POST", "/v1/hosts/host-a/failed", 404, "host 'host-a' not found")
+    assert run("host failed host-a", code=1) == "forewarn: host 'host-a' not found\n"
 
 
 @pytest.mark.parametrize(
@@ -186,11 +185,11 @@ def test_refusal_is_shown(service: Service, run: Cli) -> None:
     [
         ("maintain", "required: NAME"),
         ("maintain host-a --type preempt", 'one of "Freeze", "Reboot", "Redeploy"'),
-        ("maintain host-a --emergency", "needs a --reason"),
-        ("maintain host-a --ignore-blockers", "only possible with --emergency"),
+        ("maintain host-a --emergency", "requires --reason"),
+        ("maintain host-a --ignore-blockers", "--ignore-blockers requires --emergency"),
         ("maintain host-a --notice 1m --not-before 2026-01-01T12:00Z", "not allowed"),
         ("degraded host-a --fails-by tomorrow", "not a duration"),
-        ("degraded host-a --fails-by 2026-01-02T00:00", "has no zone"),
+        ("degraded host-a --fails-by 2026-01-02T00:00", "has no time zone"),
         ("recovered host-a --duration 5m", "unrecognized arguments"),
     ],
 )
@@ -202,4 +201,4 @@ def test_wrong_usage_sends_no_request(
 
 
 def test_time_out_of_range_is_wrong_usage(service: Service, run: Cli) -> None:
-    assert "too far away" in run("host degraded host-a --fails-by 999999999d", code=2)
+    assert "out of range" in run("host degraded host-a --fails-by 999999999d", code=2)

@@ -82,28 +82,28 @@ BROKEN: Json = {
 PAGE = """\
 Maintenance in January 2026, all groups
 
-Every promise of notice was kept. 11 maintenances started: 6 after the whole
-notice, 4 sooner, everybody having approved, 1 without notice, as announced.
+Every promise of notice was kept. 11 maintenance operations started: 6 after
+full notice, 4 early, with all approvals, 1 without notice, as announced.
 
-MAINTENANCES          ANNOUNCED  STARTED  COMPLETED  CANCELED  FAILED  WITHDRAWN
+OPERATIONS            ANNOUNCED  STARTED  COMPLETED  CANCELED  FAILED  WITHDRAWN
 Reboot, platform      12         11       10         1         1       2
 Reboot, host-failure  12         11       10         1         1       2
 
 NOTICE    LEAST  MEDIAN  LONGEST
-promised  30s    15m     15m
-given     30s    15m     1d
-used      0s     1m      1h 30m
+promised  30 s   15 min  15 min
+given     30 s   15 min  1 d
+used      0 s    1 min   1 h 30 min
 
-Saved by early approval: 2h 30m (Reboot 1h 30m, Freeze 1h).
+Saved by early approval: 2 h 30 min (Reboot 1 h 30 min, Freeze 1 h).
 
-APPROVED BY             VIA       APPROVALS
-web-0                   metadata  4
-a setting of the group  policy    1
+APPROVED BY  VIA       APPROVALS
+web-0        metadata  4
+(automatic)  policy    1
 
-5 approvals in all: 4 via metadata, 1 via policy.
+5 approvals in total: 4 via metadata, 1 via policy.
 
-Nothing was stuck.
-The service was never away.
+No operation was stuck.
+The service had no downtime.
 """
 
 
@@ -127,25 +127,26 @@ def test_month_and_group_are_requested(report: Report, service: Service) -> None
     assert service.only("GET").query == [("month", "2026-01"), ("group", "web")]
 
 
-def test_current_month_is_reported_so_far(report: Report) -> None:
+def test_current_month_is_reported_until_now(report: Report) -> None:
     assert report(made_at="2026-01-09T08:00:00Z", group="web").startswith(
-        "Maintenance in January 2026, group web, so far: until 2026-01-09 08:00:00Z\n"
+        "Maintenance in January 2026, group web, as of 2026-01-09 08:00:00Z\n"
     )
 
 
-def test_future_month_is_reported_as_not_begun(report: Report) -> None:
+def test_future_month_is_reported_as_not_started(report: Report) -> None:
     title = report(made_at="2025-12-31T23:59:59Z").splitlines()[0]
-    assert title == "Maintenance in January 2026, all groups, which has not begun"
+    assert title == "Maintenance in January 2026, all groups, which has not started"
 
 
 def test_broken_promise_is_reported_and_exits_with_1(report: Report) -> None:
     starts = {"total": 2, "kept": 1, "whole_notice": 1, "broken": 1}
     printed = report(code=1, starts=starts, broken_promises=[BROKEN])
     page = " ".join(printed.split())
-    assert "ONE PROMISE OF NOTICE WAS BROKEN" in page
-    assert "2 maintenances started: 1 after the whole notice, 1 too soon." in page
+    assert "1 PROMISE OF NOTICE WAS BROKEN. This is a bug" in page
+    assert "2 maintenance operations started: 1 after full notice, 1 too" in page
     assert (
-        f"{M1}: Reboot, started 2026-01-05 12:14:00Z, 1m too soon for web, db" in page
+        f"{M1}: Reboot, started 2026-01-05 12:14:00Z, 1 min too early for web, db"
+        in page
     )
 
 
@@ -164,7 +165,7 @@ def test_groups_that_never_saw_an_event_are_named(report: Report) -> None:
         "started_at": "2026-01-05T12:15:00Z",
     }
     page = report(never_shown={"total": 25, "events": [event] * 25})
-    assert "25 events started before any VM had been shown it" in page
+    assert "25 events started before any VM saw them" in page
     assert page.count("  2026-01-05 12:15:00Z  Reboot of group web\n") == 20
     assert "  and 5 more\n" in page
 
@@ -172,8 +173,8 @@ def test_groups_that_never_saw_an_event_are_named(report: Report) -> None:
 def test_stuck_maintenance_and_outages_are_reported(report: Report) -> None:
     stuck, outages = {"maintenances": 1, "seconds": 7200}, {"total": 2, "seconds": 90}
     page = report(stuck=stuck, outages=outages)
-    assert "Stuck: 1 maintenance, for 2h in all.\n" in page
-    assert "The service was away 2 times, for 1m 30s in all.\n" in page
+    assert "Stuck: 1 operation, 2 h in total.\n" in page
+    assert "Downtime of the service: 2 outages, 1 min 30 s in total.\n" in page
 
 
 def test_month_without_maintenance_is_short(report: Report) -> None:

@@ -50,10 +50,10 @@ def test_explanation_lists_each_wait_with_what_unblocks_it(
     assert run(f"events explain {M1}").splitlines() == [
         "Reboot of web-0 is blocked.",
         "- Waiting for Reboot of host rack1-node2 (web-1), stuck since 08:22. Until",
-        "  2026-01-01 12:15:00Z (in 15m).",
+        "  2026-01-01 12:15:00Z (in 15 min).",
         f"    {command}  # run the driver again",
         "    ends when any VM of group web approves",
-        "Starts at the latest 2026-01-01 12:15:00Z (in 15m).",
+        "Starts by 2026-01-01 12:15:00Z (in 15 min).",
     ]
 
 
@@ -82,28 +82,27 @@ def test_json_of_an_explanation_is_the_response_of_the_service(
 
 
 def test_unknown_maintenance_cannot_be_explained(service: Service, run: Cli) -> None:
-    service.refuse("GET", f"{PATH}/explain", 404, "there is no maintenance")
-    assert run(f"events explain {M1}", code=1) == "forewarn: there is no maintenance\n"
+    service.refuse("GET", f"{PATH}/explain", 404, "maintenance not found")
+    assert run(f"events explain {M1}", code=1) == "forewarn: maintenance not found\n"
 
 
 def test_story_shows_times_and_names_each_day(service: Service, run: Cli) -> None:
     service.respond("GET", PATH, a_maintenance())
     story = a_story(
         ("2026-01-01T23:59:58.500000Z", "announced by ops"),
-        ("2026-01-02T00:00:00Z", "left, and not touched any more:" + " web-0" * 8),
+        ("2026-01-02T00:00:00Z", "left, so not affected any longer:" + " web-0" * 8),
         ("2026-01-02T02:00:01+01:00", "started"),
         sentences=("Notice given: 15 min.", "Never approved by web."),
     )
     service.respond("GET", f"{PATH}/story", story)
     out = run(f"events show {M1}")
     assert out.startswith("Reboot of web-0, web-1, SCHEDULED\n")
-    assert out[out.index("story") :].splitlines() == [
-        "story of 2026-01-01, in UTC",
+    assert out[out.index("2026-01-01 (UTC)") :].splitlines() == [
+        "2026-01-01 (UTC)",
         "  23:59:58  announced by ops",
-        "story of 2026-01-02, in UTC",
-        "  00:00:00  left, and not touched any more: web-0 web-0 web-0 web-0 web-0"
-        " web-0",
-        "            web-0 web-0",
+        "2026-01-02 (UTC)",
+        "  00:00:00  left, so not affected any longer: web-0 web-0 web-0 web-0 web-0",
+        "            web-0 web-0 web-0",
         "  01:00:01  started",
         "Notice given: 15 min.",
         "Never approved by web.",
@@ -115,7 +114,7 @@ def test_service_without_stories_is_shown_without_one(
 ) -> None:
     service.respond("GET", PATH, a_maintenance())
     service.refuse("GET", f"{PATH}/story", 404, "there is nothing here")
-    assert run(f"events show {M1}").endswith("  seen by    nobody yet\n")
+    assert run(f"events show {M1}").endswith("  seen by    no VM yet\n")
 
 
 def test_story_that_fails_is_an_error(service: Service, capsys: Capture) -> None:
@@ -134,9 +133,9 @@ def test_json_of_show_is_only_the_maintenance(service: Service, run: Cli) -> Non
 @pytest.mark.parametrize(
     ("phase", "said"),
     [
-        ("SCHEDULED", "  status     withdrawn: its VMs have left\n"),
+        ("SCHEDULED", "  status     withdrawn: its VMs have left the fleet\n"),
         ("STARTED", "  approved   not needed\n"),
-        ("CANCELED", "  status     gone\n"),
+        ("CANCELED", "  status     no longer shown\n"),
     ],
 )
 def test_event_without_status_is_withdrawn_while_its_maintenance_lives(

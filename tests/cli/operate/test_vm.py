@@ -32,11 +32,12 @@ def test_announcement_prints_what_happens_and_what_comes_next(
     respond_with_maintenance(service, "restart", description="Restart.")
     assert lines_of(run("vm restart web-0")) == [
         "announced: Reboot of web-0",
-        f"  id      {M1}",
-        "  starts  when all have approved, at the latest 2026-01-01 12:15:00Z"
-        " (in 15m),",
-        "          unless blocked",
-        "  told    web (User: Restart.)",
+        f"  id           {M1}",
+        "  starts       by 2026-01-01 12:15:00Z (in 15 min), earlier if all groups",
+        "               approve, later if blocked",
+        "  notified     web",
+        "  source       User (user-restart)",
+        "  description  Restart.",
         "next:",
         f"  forewarn events show {M1}",
         f"  forewarn events explain {M1}",
@@ -62,28 +63,28 @@ def test_no_value_of_a_response_starts_a_line(service: Service, run: Cli) -> Non
         (
             "restart",
             {},
-            "group web has never asked for events: web-0 is restarted at once",
+            "group web has never polled for events, so web-0 is restarted immediately",
         ),
         (
             "reimage",
             {"last_request": "2025-12-30T09:00:00Z"},
-            "group web has not asked for events in the last 24 h (it last did 2d 3h"
-            " ago): web-0 is reimaged at once",
+            "group web has not polled for events in the last 24 h (last poll: 2 d 3 h"
+            " ago), so web-0 is reimaged immediately",
         ),
         (
             "delete",
             {"kind": "availability-set"},
-            "only scale sets give terminate notice: web-0 is deleted at once",
+            "only scale sets have terminate notice, so web-0 is deleted immediately",
         ),
         (
             "delete",
             {"kind": "scale-set"},
-            "scale set web gives no terminate notice: web-0 is deleted at once",
+            "scale set web has no terminate notice, so web-0 is deleted immediately",
         ),
         (
             "delete",
             {"kind": "scale-set", "terminate_notice_seconds": 300},
-            "spot VMs get no terminate notice: web-0 is deleted at once",
+            "spot VMs get no terminate notice, so web-0 is deleted immediately",
         ),
     ],
 )
@@ -101,11 +102,11 @@ def test_immediate_start_is_reported_with_the_reason(
     [
         (
             "restart",
-            "group web approves restarts beforehand: web-0 is restarted at once",
+            "group web auto-approves restarts, so web-0 is restarted immediately",
         ),
         (
             "redeploy",
-            "group web approves redeployments beforehand: web-0 is redeployed at once",
+            "group web auto-approves redeployments, so web-0 is redeployed immediately",
         ),
     ],
 )
@@ -121,7 +122,7 @@ def test_ignored_notice_is_reported(service: Service, run: Cli) -> None:
     respond_with_maintenance(service, "restart", phase="STARTED")
     service.respond("GET", "/v1/groups/web", a_group("web"))
     lines = lines_of(run("vm restart web-0 --notice 1h"))
-    message = "web-0 is restarted at once, although notice was asked for"
+    message = "web-0 is restarted immediately, although notice was requested"
     assert message in " ".join(" ".join(lines).split())
 
 
@@ -132,15 +133,15 @@ def test_deleted_vm_is_reported_to_leave_the_fleet(
     respond_with_maintenance(service, "delete", phase=phase)
     service.respond("GET", "/v1/groups/web", a_group("web"))
     shown = lines_of(run("vm delete web-0"))
-    assert "web-0 leaves the fleet when that is done" in shown
+    assert "web-0 then leaves the fleet" in shown
 
 
 @pytest.mark.parametrize(
     ("own", "of_group", "said"),
     [
-        (None, None, "web-0 leaves the fleet when that is done"),
-        ("delete", "deallocate", "web-0 leaves the fleet when that is done"),
-        (None, "deallocate", "web-0 stays in the fleet, deallocated"),
+        (None, None, "web-0 then leaves the fleet"),
+        ("delete", "deallocate", "web-0 then leaves the fleet"),
+        (None, "deallocate", "web-0 then stays in the fleet, deallocated"),
         ("deallocate", None, "`forewarn vm start web-0` marks it as running again"),
     ],
 )
@@ -158,25 +159,23 @@ def test_evicted_vm_may_be_gone_before_the_output_is_complete(
     service: Service, run: Cli
 ) -> None:
     respond_with_maintenance(service, "evict", type="Preempt")
-    service.refuse("GET", "/v1/vms/web-0", 404, "there is no VM web-0")
+    service.refuse("GET", "/v1/vms/web-0", 404, "VM 'web-0' not found")
     service.respond("GET", "/v1/groups/web", a_group("web"))
     shown = lines_of(run("vm evict web-0"))
-    assert "web-0 leaves the fleet when that is done" in [
-        line.strip() for line in shown
-    ]
+    assert "web-0 then leaves the fleet" in [line.strip() for line in shown]
 
 
-def test_start_reports_that_the_vm_runs(service: Service, run: Cli) -> None:
+def test_start_reports_that_the_vm_is_running(service: Service, run: Cli) -> None:
     service.respond("POST", "/v1/vms/web-0/start", a_vm("web-0"))
-    assert run("vm start web-0") == "web-0 is running\n"
+    assert run("vm start web-0") == "web-0 is marked as running\n"
 
 
 def test_vm_and_group_may_be_gone_before_the_output_is_complete(
     service: Service, run: Cli
 ) -> None:
     respond_with_maintenance(service, "delete", phase="STARTED")
-    service.refuse("GET", "/v1/groups/web", 404, "there is no group web")
-    reason = "only scale sets give terminate notice: web-0 is deleted at once"
+    service.refuse("GET", "/v1/groups/web", 404, "group 'web' not found")
+    reason = "only scale sets have terminate notice, so web-0 is deleted immediately"
     assert reason in lines_of(run("vm delete web-0"))
 
 

@@ -39,7 +39,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Sequence[player.ScenarioRun]:
-    """Collect the runs that are requested, and let each of them pass."""
+    """Collect the runs that are requested, and report each of them as passed."""
     requested: list[player.ScenarioRun] = []
 
     def play(scenario: object, run: player.ScenarioRun, progress: object) -> object:
@@ -95,7 +95,7 @@ def test_result_files_may_be_named_in_the_environment(
     [
         (("no-such", "--", "true"), "there is no scenario no-such"),
         (("user-reboot", "--", "no-such"), "no-such cannot be started"),
-        (("user-reboot", "--junit", "x/y", "--", "true"), "x/y cannot be written"),
+        (("user-reboot", "--junit", "x/y", "--", "true"), "cannot write x/y"),
         (("user-reboot", "--metadata", "192.0.2.1:80", "--", "true"), "192.0.2.1"),
     ],
 )

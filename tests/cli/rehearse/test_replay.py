@@ -24,7 +24,7 @@ ALL = "--speed 6000 --at-once --once --metadata 127.0.0.1:0 --shown 0"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    path = tmp_path / "tape.jsonl"
+    path = tmp_path / "recording.jsonl"
     recording = a_recording(
         a_recorded_document(),
         a_recorded_document(a_raw_event(), after=60.0, incarnation=2),
@@ -39,15 +39,15 @@ def path(tmp_path: Path) -> Path:
 def test_recording_is_printed_line_by_line(path: Path, run: Cli) -> None:
     where, what, *lines, last = run(f"replay {path} {ALL}").splitlines()
     assert re.fullmatch(r"metadata  http://127\.0\.0\.1:\d+", where)
-    assert what == f"{path}: 3 documents in 3m, which takes 0s at speed 6000"
+    assert what == f"{path}: 3 documents in 3 min, replayed in 0 s at speed 6000"
     assert [line[22:] for line in lines] == [
-        "document 1  nothing is coming",
+        "document 1  no events",
         "document 2  Reboot Scheduled web-0",
-        "trouble: 503",
-        "the trouble is over",
-        "document 3  nothing is coming",
+        "failed: 503",
+        "recovered",
+        "document 3  no events",
     ]
-    assert last == "the tape is over"
+    assert last == "end of the recording"
 
 
 def test_replay_prints_json(path: Path, run: Cli) -> None:
@@ -73,19 +73,19 @@ def test_truncated_line_is_skipped_with_a_warning(path: Path, capsys: Capture) -
     path.write_text(path.read_text()[:-5])
     assert main.main(f"replay {path} {ALL}".split()) == 0
     captured = capsys.readouterr()
-    assert "breaks off" in captured.err
+    assert "which is incomplete" in captured.err
     assert "document 3" not in captured.out
 
 
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        ("{tape} --speed 0", 2, "'0' is not a speed"),
-        ("{tape} --speed nan", 2, "'nan' is not a speed"),
-        ("{tape} --once --loop", 2, "not allowed with"),
-        ("{tape} --expect-approval --loop", 2, "one run of the tape"),
-        ("{tape} --metadata here", 2, "an address such as 127.0.0.1:"),
-        ("{tape} --metadata 192.0.2.1:1", 1, "cannot be listened on"),
+        ("{recording} --speed 0", 2, "'0' is not a speed"),
+        ("{recording} --speed nan", 2, "'nan' is not a speed"),
+        ("{recording} --once --loop", 2, "not allowed with"),
+        ("{recording} --expect-approval --loop", 2, "cannot be used together"),
+        ("{recording} --metadata here", 2, "an address such as 127.0.0.1:"),
+        ("{recording} --metadata 192.0.2.1:1", 1, "cannot listen on 192.0.2.1:1: "),
         ("no.jsonl", 1, "no.jsonl cannot be read: No such file"),
         ("/dev/null", 1, "/dev/null:1: this is not a line of JSON"),
     ],
@@ -93,7 +93,7 @@ def test_truncated_line_is_skipped_with_a_warning(path: Path, capsys: Capture) -
 def test_invalid_replay_is_refused(
     path: Path, words: str, code: int, sentence: str, run: Cli
 ) -> None:
-    message = run(f"replay {words.format(tape=path)}", code=code)
+    message = run(f"replay {words.format(recording=path)}", code=code)
     assert sentence in " ".join(message.split())
 
 

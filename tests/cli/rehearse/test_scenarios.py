@@ -42,7 +42,7 @@ def test_all_errors_of_all_files_are_reported(run: Cli) -> None:
         "bad.toml, line 3",
         "bad.toml, line 5",
         "good.toml",
-        "gone.toml cannot be read",
+        "cannot read gone.toml",
     ]
 
 

@@ -37,7 +37,7 @@ def test_every_option_of_a_fault_is_sent(service: Service, run: Cli) -> None:
         "faults add 429 --vm web-0 --on READ --count 3 --probability .25 --for 1m30s"
         " --retry-after 7"
     )
-    assert "3 times more, for 1m30s, with probability 0.25" in output
+    assert "3 more requests, for 1 min 30 s, with probability 0.25" in output
     assert service.only("POST").body == {
         "kind": "429",
         "vms": ["web-0"],
@@ -77,19 +77,19 @@ def test_faults_are_listed_in_80_columns(service: Service, run: Cli) -> None:
     text = run("faults list")
     assert max(map(len, text.splitlines())) <= 80
     assert "until it is cleared" in text
-    assert "once more" in text
+    assert "1 more" in text
 
 
 def test_no_faults_are_reported_as_such(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/faults", {"items": [], "next": None})
-    assert run("faults list") == "No faults: the service behaves.\n"
+    assert run("faults list") == "No active faults.\n"
 
 
 def test_one_fault_or_all_are_cleared(service: Service, run: Cli) -> None:
     service.respond("DELETE", "/v1/faults/f1", None)
     service.respond("DELETE", "/v1/faults", None)
-    assert run("faults clear f1") == "Fault f1 is cleared.\n"
-    assert run("faults clear") == "All faults are cleared.\n"
+    assert run("faults clear f1") == "Cleared fault f1.\n"
+    assert run("faults clear") == "Cleared all faults.\n"
 
 
 def test_faults_commands_print_json(service: Service, run: Cli) -> None:

@@ -26,7 +26,7 @@ def test_reason_for_not_being_ready_is_shown_at_once(
 
 
 def test_unreachable_service_is_not_ready(run: Cli) -> None:
-    assert "not ready: nothing answers at" in run(
+    assert "not ready: cannot connect to" in run(
         "health --url http://127.0.0.1:1", code=1
     )
 
@@ -58,7 +58,7 @@ def test_response_that_is_not_forewarns_is_not_ready(
 def test_active_faults_are_shown(service: Service, run: Cli) -> None:
     faults = {"status": "ready", "faults": ["503", "slow-answer"]}
     service.respond("GET", "/readyz", faults)
-    assert run("health") == ("ready, but misbehaving on purpose: 503, slow-answer\n")
+    assert run("health") == ("ready, with injected faults: 503, slow-answer\n")
 
 
 def test_warnings_are_shown(service: Service, run: Cli) -> None:

@@ -29,7 +29,7 @@ WAITING = {
     "lag_seconds": 75.2,
     "state": "waiting",
     "failures": 3,
-    "last_error": "nothing answers",
+    "last_error": "connection refused",
     "next_attempt": "2026-01-01T12:01:00Z",
 }
 
@@ -59,9 +59,9 @@ def test_targets_are_listed(
         "2026-01-01",
         "12:00:00Z",
     ]
-    assert "5, 1m 15s" in second
+    assert "5, 1 min 15 s" in second
     assert "waiting until 2026-01-01 12:01:00Z" in second
-    assert "3 times: nothing answers" in second
+    assert "3 failures: connection refused" in second
 
 
 def test_targets_are_listed_as_json(service: Service, run: Cli) -> None:
@@ -92,7 +92,7 @@ def test_notification_needs_no_service(receiver: Receiver, run: Cli) -> None:
     assert got.event["type"] == "dev.forewarn.Test"
     assert got.event["specversion"] == "1.0"
     assert got.headers["Forewarn-Signature"].count("v1=") == 1
-    assert out.startswith(f"{receiver.url} answered 204 No Content after ")
+    assert out.startswith(f"{receiver.url} returned 204 No Content after ")
     assert out.endswith(" ms\n")
 
 
@@ -109,7 +109,7 @@ def test_the_secret_may_be_in_the_environment(
 def test_a_refusal_is_shown(receiver: Receiver, run: Cli) -> None:
     receiver.reply = a_reply(401, "who are you?")
     message = run("notify test", receiver.url, code=1)
-    assert f"{receiver.url} answered 401 Unauthorized: who are you? (after" in message
+    assert f"{receiver.url} returned 401 Unauthorized: who are you? (after" in message
 
 
 def test_unreachable_target_is_an_error_message(run: Cli) -> None:

@@ -18,7 +18,7 @@ def test_portal_url_and_token_are_printed(service: Service, run: Cli) -> None:
     assert [line.split() for line in run("portal").splitlines()] == [
         ["portal", f"{service.url}/portal/"],
         ["token", "secret"],
-        ["of", "ops,", "operator"],
+        ["signs", "in", "as", "ops", "(role:", "operator)"],
     ]
 
 

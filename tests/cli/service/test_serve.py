@@ -66,7 +66,7 @@ def test_stop_that_hangs_is_cut_short(
     left, codes = Event(), []
 
     class HangingService(CrippledService):
-        """A service that is told to stop, and waits for its disk forever."""
+        """A service that receives a stop signal and then waits for its disk forever."""
 
         def ended_threads(self) -> list[str]:
             os.kill(os.getpid(), signal.SIGTERM)
@@ -90,7 +90,7 @@ def test_stop_that_hangs_is_cut_short(
     with pytest.raises(_Exited):
         main(["serve", "--store", "memory"])
     assert codes == [0, -1, 0]  # cut short first, and only then released
-    assert "Everything acknowledged is saved" in caplog.text
+    assert "All acknowledged changes are saved" in caplog.text
 
 
 def test_signal_during_the_start_ends_the_program_in_order(
@@ -99,7 +99,7 @@ def test_signal_during_the_start_ends_the_program_in_order(
     missed, codes = [], []
 
     class InterruptedService(CrippledService):
-        """A service that is told to stop before it has started."""
+        """A service that receives a stop signal before it has started."""
 
         def __enter__(self) -> "InterruptedService":
             os.kill(os.getpid(), signal.SIGTERM)
@@ -147,9 +147,9 @@ logging.getLogger("forewarn").warning("ours")
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (MemoryError(), "memory is short"),
-        (SystemError("error return without exception set"), "memory is short"),
-        (ImportError("failed to map segment from shared object"), "memory is short"),
+        (MemoryError(), "out of memory"),
+        (SystemError("error return without exception set"), "out of memory"),
+        (ImportError("failed to map segment from shared object"), "out of memory"),
         (RuntimeError("can't start new thread"), "cannot start another thread"),
         (OSError(24, "Too many open files"), "raise the limit on open files"),
     ],

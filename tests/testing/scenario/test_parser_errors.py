@@ -140,7 +140,7 @@ def test_wrong_step_is_reported_with_a_remedy(step: str, said: str) -> None:
 
 def test_number_too_long_to_print_is_refused() -> None:
     message = only_error(a_scenario(f"{{advance = 0x{'f' * 5000}}}"))
-    assert message.endswith("expected at most ten years, not an endless number")
+    assert message.endswith("expected at most ten years, not a very long number")
 
 
 def test_step_without_a_verb_is_refused_with_the_valid_ones() -> None:
@@ -205,7 +205,7 @@ def test_a_fleet_without_vms_is_refused() -> None:
 def test_missing_fleet_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(a_scenario(WAIT, top='fleet = "gone.toml"'))
-    with pytest.raises(FaultyFile, match=r"gone\.toml cannot be read"):
+    with pytest.raises(FaultyFile, match=r"cannot read .*gone\.toml"):
         read_scenario(path)
 
 

@@ -25,10 +25,10 @@ from forewarn.formats import count
 from forewarn.logs import FORMATS, LEVELS, log_to_stderr
 
 _DESCRIPTION = """\
-Watch the events of this VM: run hooks when one is announced, has started, or is
-over, and approve it as a rule says. It runs until it is told to stop. What it
-knows is on disk, so that it goes on where it was, also after a restart of the
-VM. Linux only."""
+Watch the events of this VM: run hooks when an event is announced, starts or ends,
+and approve events according to rules. The agent runs until it receives SIGTERM
+or Ctrl-C. It keeps its state on disk and resumes where it left off, even after
+a restart of the VM. Linux only."""
 
 _EXAMPLE = """\
 forewarn agent --config /etc/forewarn/agent.toml
@@ -37,11 +37,11 @@ forewarn agent --config /etc/forewarn/agent.toml
   forewarn agent explain document.json"""
 
 _CHECK_DESCRIPTION = """\
-Read the agent's file, and look whether all that it needs is on this machine:
-commands, interpreters, functions, folders, and with `discover = true` the
-permission to use DHCP. Report files and folders that other users own or can
-write, each with the command that puts it right. No hook is run and no request
-is sent. If anything is wrong, the exit code is 1."""
+Check the agent's configuration file, and whether everything that it refers to
+exists on this machine: commands, interpreters, functions, directories and, with
+`discover = true`, the permission to use DHCP. Report files and directories that
+other users own or can write, with the commands that fix them. No hooks run and
+no requests are sent. The exit code is 1 if there are any problems."""
 
 #: Subcommands with a module of their own, in the order in which a new user needs them.
 _SUBCOMMANDS = ("explain", "report", "install")
@@ -51,17 +51,19 @@ CONFIG = Option(
     metavar="FILE",
     default=str(file.DEFAULT),
     own_variable=file.VARIABLE,
-    help="the agent's file",
+    help="configuration file of the agent",
 )
 
 NAME = Option(
     flag="--name",
     metavar="NAME",
-    help="what events call this VM; wins over the file",
+    help="name of this VM in events; overrides the file",
 )
 
 _ENDPOINT = Option(
-    flag="--endpoint", metavar="URL", help="where the metadata service answers"
+    flag="--endpoint",
+    metavar="URL",
+    help="address of the metadata service; overrides the file",
 )
 
 OPTIONS = (
@@ -70,19 +72,20 @@ OPTIONS = (
     Option(
         flag="--dry-run",
         switch=True,
-        help="say what would be done; run no hook, approve nothing",
+        help="log what the agent would do; run no hooks and approve nothing",
     ),
     Option(
         flag="--log-format",
         metavar="FORMAT",
         read=one_of(*FORMATS),
-        help="text or json",
+        help="format of the log: text or json; overrides the file",
     ),
     Option(
         flag="--log-level",
         metavar="LEVEL",
         read=one_of(*LEVELS),
-        help="debug, info, warning or error",
+        help="minimum level of logged messages: debug, info, warning or error;"
+        " overrides the file",
     ),
 )
 
@@ -93,7 +96,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "agent",
         run,
-        summary="watch this VM's events, run hooks, approve by rule",
+        summary="in a VM: run hooks on events and approve by rule",
         description=_DESCRIPTION,
         example=_EXAMPLE,
         common=(),
@@ -112,8 +115,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the agent until it receives a signal to stop."""
     if not sys.platform.startswith("linux"):
         raise CannotStart(
-            "the agent runs only on Linux; use `forewarn watch`, `forewarn approve` or"
-            " forewarn.Client instead"
+            "the agent requires Linux; use `forewarn watch`, `forewarn approve` or"
+            " forewarn.Client on this system"
         )
     from forewarn.agent import main
     from forewarn.agent.telemetry.logs import text_formatter
@@ -153,7 +156,7 @@ def _register_check(subcommands: Subcommands) -> None:
         subcommands,
         "check",
         _run_check,
-        summary="say whether the agent's file is good, and run nothing",
+        summary="check the agent's configuration file",
         description=_CHECK_DESCRIPTION,
         example="forewarn agent check --config agent.toml",
         common=(JSON,),
@@ -162,7 +165,7 @@ def _register_check(subcommands: Subcommands) -> None:
 
 
 def _run_check(args: argparse.Namespace) -> int:
-    """Print the problems of the agent's file; exit code 1 if there are any."""
+    """Print the problems of the agent's file; return 1 if there are any."""
     plan = plan_of(args)
     wrong = check_machine(plan)
     if args.json:

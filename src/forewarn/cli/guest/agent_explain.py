@@ -1,4 +1,4 @@
-"""`forewarn agent explain`: which rule each event falls under, and why."""
+"""`forewarn agent explain`: explain which rule matches each event, and why."""
 
 import argparse
 import json
@@ -44,20 +44,20 @@ from forewarn.protocol.codec import decode, iso8601, parse_date
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 _DESCRIPTION = """\
-Say which rule of the agent's file each event of a document falls under, why,
-and what would be done. Nothing is done, and nobody is asked. DOCUMENT is a
-file, or - for the standard input, with a document, one event, or a line of the
-agent's audit record that shows an event."""
+Explain which rule of the agent's configuration file matches each event of a
+document, why, and what the agent would do. Nothing is run and no request is
+sent. DOCUMENT is a file that contains a document, a single event, or a line of
+the agent's audit log with an event."""
 
 _APPROVES: Mapping[ApprovalPolicy, str] = {
-    ApprovalPolicy.AFTER_HOOKS: "Approved after all prepare hooks have succeeded",
-    ApprovalPolicy.AT_ONCE: "Approved immediately",
-    ApprovalPolicy.NEVER: "Not approved by this agent",
+    ApprovalPolicy.AFTER_HOOKS: "approved after all prepare hooks have succeeded",
+    ApprovalPolicy.AT_ONCE: "approved immediately",
+    ApprovalPolicy.NEVER: "never approved by this agent",
 }
 _APPROVERS: Mapping[SharedApproval, str] = {
-    SharedApproval.LEADER: "by {first}, the first VM of the event",
-    SharedApproval.EACH: "by each VM independently",
-    SharedApproval.WHEN_READY: "once the hook {ready} reports that all VMs are ready",
+    SharedApproval.LEADER: "by {first}, the first of its resources",
+    SharedApproval.EACH: "by each VM for itself",
+    SharedApproval.WHEN_READY: "when the hook {ready} reports that all VMs are ready",
 }
 
 #: Steps that are skipped once an event has started.
@@ -88,12 +88,14 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "explain",
         explain,
-        summary="say which rule an event falls under, and why",
+        summary="explain which rule matches an event, and why",
         description=_DESCRIPTION,
         example="forewarn agent explain document.json --name web-0",
         common=(JSON,),
     )
-    parser.add_argument("document", metavar="DOCUMENT", help="a file, or -")
+    parser.add_argument(
+        "document", metavar="DOCUMENT", help="file; - is standard input"
+    )
     add(
         parser,
         CONFIG,
@@ -102,7 +104,8 @@ def register(subcommands: Subcommands) -> None:
             flag="--at",
             metavar="TIME",
             read=read_time,
-            help="when it is seen; now, or when the record says, if it is not given",
+            help="time at which the agent sees the event",
+            shown_default="the time in the audit log, otherwise now",
         ),
     )
 
@@ -151,7 +154,7 @@ def _read_input(name: str) -> _Input:
         why = (error.strerror or str(error)).lower()
         raise InvalidInput(f"cannot read {where}: {why}") from error
     except (ValueError, RecursionError):
-        raise InvalidInput(f"{where} is not valid JSON") from None
+        raise InvalidInput(f"{where} is not a JSON document") from None
     if not isinstance(plain, dict):
         raise InvalidInput(f"{where} is not a JSON object")
     if "Events" in plain or "EventId" in plain:
@@ -166,10 +169,10 @@ def _read_input(name: str) -> _Input:
         )
     if "what" in plain:
         raise InvalidInput(
-            f"{where} is a line of the audit log without an event; use a line with"
+            f"{where} is a line of the audit log without an event; use one with"
             ' "what": "seen"'
         )
-    raise InvalidInput(f"{where} has neither Events nor EventId")
+    raise InvalidInput(f"{where} has neither Events nor an EventId")
 
 
 def _events(plain: Mapping[str, object], where: str) -> tuple[ScheduledEvent, ...]:
@@ -192,8 +195,8 @@ def _page(
     heading = f"Seen at {format_time(at)} by {who}."
     if plan.name is None and given.is_mine is None:
         heading = (
-            f"Seen at {format_time(at)} by {who} (the hostname; the agent would use the"
-            " name in /metadata/instance). Set --name for another VM."
+            f"Seen at {format_time(at)} by {who}, which is this machine's hostname. The"
+            " agent uses the name from /metadata/instance; to set it here, use --name."
         )
     yield paragraph(heading, 0)
     if not cases:
@@ -206,7 +209,9 @@ def _case_lines(plan: Plan, case: _Case) -> Iterator[str]:
     yield from _event_lines(case)
     rule = case.verdict.rule
     if rule is None:
-        yield paragraph("  No rule matches: the agent does nothing.")
+        yield paragraph(
+            "  No rule matches: the agent neither runs hooks nor approves the event."
+        )
     else:
         yield paragraph(f'  Rule "{rule.name}" matches: {"; ".join(case.verdict.why)}.')
         yield from _consequences(plan, rule, case.event)
@@ -240,17 +245,17 @@ def _consequences(plan: Plan, rule: Rule, event: ScheduledEvent) -> Iterator[str
         for name in names:
             yield paragraph(f"      {name}: {_command(plan.hooks[name])}", 8)
     if has_started:
-        yield "    Already started, so there is nothing to approve."
+        yield "    The event has started, so there is nothing to approve."
         return
-    first = event.resources[0] if event.resources else "another VM"
+    first = event.resources[0] if event.resources else "no VM"
     who = _APPROVERS[rule.together].format(ready=rule.ready, first=first)
     ending = "" if rule.approve is ApprovalPolicy.NEVER else f", {who}"
-    yield paragraph(f"    {_APPROVES[rule.approve]}{ending}.", 6)
+    yield paragraph(f"    The event is {_APPROVES[rule.approve]}{ending}.", 6)
 
 
 def _command(hook: Hook) -> str:
     if hook.python is not None:
-        return f"function {hook.python}"
+        return f"the function {hook.python}"
     if hook.command[:2] == SHELL:
         return hook.command[2]
     return " ".join(hook.command)

@@ -1,4 +1,4 @@
-"""`forewarn agent install`: the agent as a systemd service."""
+"""`forewarn agent install`: install the agent as a systemd service."""
 
 import argparse
 import os
@@ -12,19 +12,19 @@ from forewarn.cli.output import write, write_error, write_json
 from forewarn.errors import Conflict
 
 _DESCRIPTION = """\
-Write the unit of a service that runs the agent from every start of this VM on,
-restarts it when it ends or hangs, and lets it end its hooks when it is stopped.
-A unit that was changed by hand is not overwritten."""
+Write a systemd unit that runs the agent at every boot of this VM, restarts it if
+it exits or hangs, and gives it time to stop its hooks. A unit that was edited
+by hand is not overwritten without --force."""
 
 _OPTIONS = (
     CONFIG,
-    Option(flag="--print", switch=True, help="write the unit to the terminal alone"),
-    Option(flag="--force", switch=True, help="overwrite a unit that is different"),
+    Option(flag="--print", switch=True, help="print the unit without installing it"),
+    Option(flag="--force", switch=True, help="overwrite a different unit"),
     Option(
         flag="--unit-directory",
         metavar="DIR",
         default="/etc/systemd/system",
-        help="where units are",
+        help="directory of systemd units",
     ),
 )
 _NEXT = ("systemctl daemon-reload", f"systemctl enable --now {NAME}")
@@ -36,7 +36,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "install",
         run,
-        summary="make the agent a service of systemd",
+        summary="install the agent as a systemd service",
         description=_DESCRIPTION,
         example="forewarn agent install --config /etc/forewarn/agent.toml",
         common=(JSON,),
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     is_new = _install(path, text, force=bool(args.force))
     if not file.exists():
-        write_error(f"{file} does not exist yet; the agent cannot start without it")
+        write_error(f"{file} does not exist yet; create it before you start the agent")
     _write_next_steps(path, is_new=is_new, json=args.json)
     return 0
 
@@ -74,13 +74,13 @@ def _install(path: Path, text: str, *, force: bool) -> bool:
             return False
         if before is not None and not force:
             raise Conflict(
-                f"{path} exists and is different; --print shows the new unit, --force"
-                " overwrites the file"
+                f"{path} already exists and is different; show the new unit with"
+                " --print, or overwrite the old one with --force"
             )
         _replace(path, text)
     except PermissionError as error:
         raise Conflict(
-            f"this user cannot write {path}; run this as root, or use --print"
+            f"cannot write {path}: permission denied; run as root, or use --print"
         ) from error
     except FileNotFoundError as error:
         raise Conflict(
@@ -115,6 +115,6 @@ def _write_next_steps(path: Path, *, is_new: bool, json: bool | None) -> None:
     if json:
         write_json({"unit": str(path), "is_new": is_new, "next": [*_NEXT]})
         return
-    write(f"{'wrote' if is_new else 'already up to date:'} {path}; next, run:")
+    write(f"{f'wrote {path}' if is_new else f'{path} is up to date'}; next:")
     for command in _NEXT:
         write(f"  {command}")

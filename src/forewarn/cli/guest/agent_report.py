@@ -29,24 +29,25 @@ from forewarn.errors import NotFound, Unavailable
 from forewarn.formats import clean, count, format_duration, join_names
 
 _DESCRIPTION = """\
-Tell what the agent did about events, from the record in its state directory:
-which rule matched and why, what hooks did, who approved, how much notice there
-was and was used, and how long this VM stood still. Without EVENT all events are
-listed. The agent may be running or not; a copy of its directory will do, too."""
+Report what the agent did about an event: which rule matched and why, what the
+hooks did, who approved, how much notice was given and used, and how long this
+VM was interrupted. Without EVENT, all events are listed. The report comes from
+the audit log in the agent's state directory, or in a copy of it. The agent need
+not be running."""
 
 _OPTIONS = (
     Option(
         flag="--config",
         metavar="FILE",
         own_variable=file.VARIABLE,
-        help=f"the agent's file, which says where its state is; {file.DEFAULT} if"
-        " it is there",
+        help="configuration file of the agent, which sets the state directory",
+        shown_default=f"{file.DEFAULT}, if it exists",
     ),
     Option(
         flag="--state",
         metavar="DIR",
         own_variable="FOREWARN_AGENT_STATE",
-        help="the agent's state directory",
+        help="state directory of the agent",
     ),
 )
 
@@ -64,7 +65,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "report",
         report,
-        summary="tell what was done about an event",
+        summary="report what the agent did about events",
         description=_DESCRIPTION,
         example="forewarn agent report 0a4b7c1e",
         common=(JSON,),
@@ -73,7 +74,7 @@ def register(subcommands: Subcommands) -> None:
         "event",
         metavar="EVENT",
         nargs="?",
-        help="its id, or as much of its beginning as no other has",
+        help="id of the event, or an unambiguous prefix of it",
     )
     add_one_of(parser, *_OPTIONS)
 
@@ -86,8 +87,9 @@ def report(args: argparse.Namespace) -> int:
     else:
         _write_story(_full_id(args.event, events), record, json=args.json)
     if record.broken:
-        lines = count(record.broken, "line")
-        write_error(f"{lines} of the audit log could not be read")
+        write_error(
+            f"{count(record.broken, 'line')} of the audit log could not be read"
+        )
     return 0
 
 
@@ -96,7 +98,7 @@ def _write_list(events: Mapping[str, EventSummary], *, json: bool) -> None:
     if json:
         write_json([_plain_summary(summary) for summary in summaries])
     else:
-        write(_events_table(summaries) if summaries else "No events so far.")
+        write(_events_table(summaries) if summaries else "No events yet.")
 
 
 def _write_story(event_id: str, record: AuditLogReader, *, json: bool) -> None:
@@ -113,7 +115,7 @@ def _concerns(event_id: str, line: Mapping[str, object]) -> bool:
     return normalize_event_id(event) == normalize_event_id(event_id)
 
 
-# --- the record and its events -----------------------------------------------
+# --- the audit log and its events --------------------------------------------
 
 
 def _folder(args: argparse.Namespace) -> Path:
@@ -131,8 +133,8 @@ def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
     try:
         if not record.exists():
             raise NotFound(
-                f"no audit log in {folder}; use --state or --config to name the"
-                " agent's state directory"
+                f"{folder} contains no audit log of an agent; set the directory with"
+                " --state or --config"
             )
         return record, summarize(map(read_entry, record))
     except OSError as error:
@@ -149,8 +151,8 @@ def _full_id(given: str, events: Mapping[str, EventSummary]) -> str:
     if len(ids) == 1 and given:
         return ids[0]
     if ids:
-        raise NotFound(f"several ids start with {given}: {join_names(ids)}")
-    raise NotFound(f"event {given} not found; run without EVENT to list all events")
+        raise NotFound(f"several events start with {given}: {join_names(ids)}")
+    raise NotFound(f"event {given} not found in the audit log; omit EVENT to list all")
 
 
 # --- table of all events -----------------------------------------------------
@@ -202,8 +204,8 @@ def _state(summary: EventSummary) -> str:
     if summary.is_canceled:
         return "canceled"
     if summary.gone_at is not None:
-        return "took place"
-    return "not started yet" if summary.started_at is None else "in progress"
+        return "completed"
+    return "not started" if summary.started_at is None else "in progress"
 
 
 # --- story of one event ------------------------------------------------------
@@ -233,7 +235,7 @@ def _story_lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
         date, _, time = at.removesuffix("Z").partition(" ")
         if date != day:
             day = date
-            yield f"timeline of {date}, in UTC"
+            yield f"{date} (UTC)"
         after = (
             f" ({unbroken('+' + format_duration(entry.after))})" if entry.after else ""
         )

@@ -11,15 +11,16 @@ from forewarn.formats import clean
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 _DESCRIPTION = """\
-Run in a VM: let events start before their time, now that the VM is prepared.
-All that are named are approved, or none of them. An event that names several
-VMs starts for all of them. Operators use `forewarn events approve` instead."""
+Approve events of this VM, so that they start early. Run this command in a VM
+when the VM is prepared. Either all of the given events are approved or none. An
+event that lists several VMs starts for all of them. Operators use `forewarn
+events approve` instead."""
 
 _ALL = Option(
     flag="--all",
     switch=True,
     own_variable="FOREWARN_APPROVE_ALL",  # not FOREWARN_ALL, which only lists
-    help="all events that wait for approval",
+    help="approve all scheduled events",
 )
 
 
@@ -29,20 +30,20 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "approve",
         approve,
-        summary="in a VM: let events start before their time",
+        summary="in a VM: approve events, so that they start early",
         description=_DESCRIPTION,
         example="forewarn approve E7F1A9B2-4C1D-4E0A-9C55-6D1B7A1F0C22",
         options=((ENDPOINT, DISCOVER),),
         common=(JSON,),
     )
-    parser.add_argument("ids", nargs="*", metavar="ID", help="the events")
+    parser.add_argument("ids", nargs="*", metavar="ID", help="ids of the events")
     add(parser, _ALL)
 
 
 def approve(args: argparse.Namespace) -> int:
     """Approve the given events, or all that are still scheduled."""
     if bool(args.ids) == bool(args.all):
-        raise WrongUsage("name events by their ids, or give --all; one of the two")
+        raise WrongUsage("give either the ids of events or --all")
     with connect(args, patience=0) as client:
         waiting = _waiting(client) if args.all else ()
         chosen: list[ScheduledEvent | str] = [*args.ids, *waiting]
@@ -53,7 +54,7 @@ def approve(args: argparse.Namespace) -> int:
     if args.json:
         write_json({"approved": ids})
     elif not chosen:
-        write("nothing waits for approval")
+        write("no events to approve")
     else:
         write("\n".join(f"approved {clean(name)}" for name in names))
     return 0

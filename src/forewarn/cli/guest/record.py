@@ -1,4 +1,4 @@
-"""`forewarn record`: record what a metadata service responds, or scrub a recording."""
+"""`forewarn record`: record a metadata service's responses, or scrub a recording."""
 
 import argparse
 import json
@@ -53,11 +53,12 @@ from forewarn.recordings.scrubber import Scrubber
 from forewarn.signals import StopSignal, stop_on_signals
 
 _DESCRIPTION = """\
-Run in a VM, here or on Azure: write down every document that differs from the
-one before, and what went wrong, until Ctrl-C. `forewarn replay` serves the
-tape again. Nothing is ever approved. With --scrub names, ids and times are
-replaced, so that the tape can be shown to others; with --tape a finished tape
-is scrubbed instead of asking a service."""
+Record each document that differs from the one before, and each failed request,
+until Ctrl-C. Run this command in a VM, on Azure or elsewhere. Recording never
+approves events. `forewarn replay` serves the recording.
+
+With --scrub, names, ids and times are replaced, so that you can share the
+recording. To scrub an existing recording, add --recording."""
 
 _DETAILS = ("status", "headers", "says")  # of a line
 _LAST_REQUEST = 5.0  # seconds for the request in flight when the recording ends
@@ -65,26 +66,34 @@ _LAST_REQUEST = 5.0  # seconds for the request in flight when the recording ends
 
 _OPTIONS = (
     Option(
-        flag="--output", short="-o", metavar="FILE", help="the tape; it must be new"
+        flag="--output", short="-o", metavar="FILE", help="new file for the recording"
     ),
-    Option(flag="--append", switch=True, help="go on with a tape, if it is there"),
+    Option(
+        flag="--append", switch=True, help="continue the recording if the file exists"
+    ),
     Option(
         flag="--scrub",
         switch=True,
-        help="replace names, ids and times, and leave out what may tell whose they are",
+        help="replace names, ids and times, and omit other identifying details",
     ),
-    Option(flag="--tape", metavar="FILE", help="a finished tape, to be scrubbed"),
+    Option(
+        flag="--recording",
+        metavar="FILE",
+        help="scrub this existing recording; requires --scrub",
+    ),
     Option(
         flag="--duration",
         metavar="DURATION",
         read=read_real_duration,
-        help="end after so long, such as 2h; without it, at Ctrl-C",
+        help="how long to record, such as 2h",
+        shown_default="until Ctrl-C",
     ),
     Option(
         flag="--api-version",
         metavar="VERSION",
         read=argument(checked_version),
-        help=f"the version to ask in; the tape's, or {NEWEST.name}, if not given",
+        help="api-version of requests",
+        shown_default=f"{NEWEST.name}, or that of the recording with --append",
     ),
     POLL,
 )
@@ -96,9 +105,9 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "record",
         record,
-        summary="in a VM: write down what is coming, as a tape",
+        summary="in a VM: record events to a file",
         description=_DESCRIPTION,
-        example="forewarn record -o tape.jsonl --scrub",
+        example="forewarn record -o recording.jsonl --scrub",
         common=(ENDPOINT, JSON),
     )
     add(parser, *_OPTIONS)
@@ -107,14 +116,15 @@ def register(subcommands: Subcommands) -> None:
 def record(args: argparse.Namespace) -> int:
     """Record until a signal or --duration ends it, or scrub a finished recording."""
     if args.output is None:
-        raise WrongUsage("name the tape, as in: forewarn record -o tape.jsonl")
+        raise WrongUsage("no output file; write: forewarn record -o recording.jsonl")
     if args.append and args.scrub:
         raise WrongUsage(
-            "a scrubbed tape does not say who was who, so nothing can be appended to"
-            " it: record with --append alone, and scrub it later with --scrub --tape"
+            "--append and --scrub cannot be used together, because a scrubbed recording"
+            " does not contain the original names: record with --append, and scrub the"
+            " file later with --scrub --recording"
         )
     path = Path(args.output)
-    if args.tape is not None:
+    if args.recording is not None:
         return _scrub(args, path)
     earlier = _earlier_recording(path, is_appended=bool(args.append))
     default = earlier.header.api_version if earlier else NEWEST.name
@@ -136,12 +146,12 @@ def _earlier_recording(path: Path, *, is_appended: bool) -> Recording | None:
         return None
     if not is_appended:
         raise CannotStart(
-            f"{path} is there already; --append goes on with it, or choose another name"
+            f"{path} already exists; continue it with --append, or choose another name"
         )
     recording = read_recording(path)
     if recording.header.is_scrubbed:
         raise CannotStart(
-            f"{path} is scrubbed and does not say who was who; record on another tape"
+            f"cannot append to {path}, because it is scrubbed; choose another name"
         )
     return recording
 
@@ -249,7 +259,7 @@ class _RecordingSession:
             )
             return
         parts = [count(documents, "document")]
-        parts += [count(failures, "trouble")] if failures else []
+        parts += [count(failures, "failed request")] if failures else []
         write(f"{self._file.path}: {' and '.join(parts)} in {format_duration(seconds)}")
 
     def _poll(self, first: Reading, poll: float, stop: StopSignal) -> None:
@@ -310,20 +320,20 @@ def _describe(line: Line) -> str:
         case RecordedDocument():
             return _document(line.document)
         case RecordedFailure():
-            return f"trouble: {line.what}" if line.what else "the trouble is over"
+            return f"failed: {line.what}" if line.what else "recovered"
         case RecordingResumed():
-            return "recording goes on"
+            return "recording continues"
         case RecordingEnd():
-            return "recording has ended"
+            return "recording ends"
         case _:
             assert_never(line)
 
 
 def _document(plain: Mapping[str, object] | None) -> str:
     if plain is None:
-        return "a body without a byte"
+        return "empty response"
     document = decode(json.dumps(plain).encode())
-    events = "; ".join(map(_event, document.events)) or "nothing is coming"
+    events = "; ".join(map(_event, document.events)) or "no events"
     return f"document {document.incarnation}  {events}"
 
 
@@ -336,10 +346,10 @@ def _event(event: ScheduledEvent) -> str:
 
 def _scrub(args: argparse.Namespace, path: Path) -> int:
     if not args.scrub:
-        raise WrongUsage("--tape is for a tape that is to be scrubbed; add --scrub")
-    recording = read_recording(Path(args.tape))
+        raise WrongUsage("--recording requires --scrub")
+    recording = read_recording(Path(args.recording))
     if recording.is_cut:
-        write_error(f"the last line of {args.tape} breaks off, and is left out")
+        write_error(f"omitting the last line of {args.recording}, which is incomplete")
     scrubber = Scrubber(recording.header)
     with RecordingFile.create(path, scrubber.header) as scrubbed:
         for line in recording.lines:

@@ -1,4 +1,4 @@
-"""`forewarn watch`: the scheduled events of this VM, line by line, as they change."""
+"""`forewarn watch`: show the scheduled events of this VM as they change."""
 
 import argparse
 import sys
@@ -25,11 +25,11 @@ from forewarn.formats import clean, join_names
 from forewarn.protocol.types import ScheduledEvent
 
 _DESCRIPTION = """\
-Run in a VM: show which events its metadata service announces, and how they
-change, until Ctrl-C. Where the service holds questions a change is shown at
-once, elsewhere within --poll seconds. With --json each change is one line of
-JSON; its events are as the service shows them, and `seconds_left` tells for
-each id how long it will wait for approval."""
+Show the events of this VM and their changes until Ctrl-C. Run this command in a
+VM. If the service supports long polling, changes appear immediately, otherwise within
+--poll seconds. With --json, each change is one line of JSON: its events are in
+the format of the service, and `seconds_left` is the time until each event
+starts if it is not approved."""
 
 
 @argument
@@ -44,7 +44,9 @@ def _read_poll(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < 86_400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a positive number of seconds"
+        )
     return seconds
 
 
@@ -53,15 +55,15 @@ ENDPOINT = Option(
     metavar="URL",
     read=_read_endpoint,
     default=DEFAULT,
-    help="where the metadata service of this VM answers",
+    help="address of the metadata service",
 )
 
 DISCOVER = Option(
     flag="--discover",
     switch=True,
-    help="search for the metadata service: at 169.254.169.254, at the address in"
+    help="search for the metadata service at 169.254.169.254, then at the address in"
     " $SCHEDULEDEVENTSIP, then at the address that DHCP announces (option 245), which"
-    " needs Linux, and root or CAP_NET_RAW and CAP_NET_BIND_SERVICE",
+    " requires Linux, and root or CAP_NET_RAW and CAP_NET_BIND_SERVICE",
 )
 
 POLL = Option(
@@ -69,7 +71,7 @@ POLL = Option(
     metavar="SECONDS",
     read=_read_poll,
     default=1.0,
-    help="how long to wait between two questions to a service that holds none",
+    help="seconds between polls if the service does not support long polling",
 )
 
 #: Kinds of changes, in the order in which they are shown.
@@ -82,7 +84,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "watch",
         watch,
-        summary="in a VM: show what is coming, as it changes",
+        summary="in a VM: show events as they change",
         description=_DESCRIPTION,
         example="forewarn watch --endpoint http://127.0.0.1:8254/vm/web-0",
         options=((ENDPOINT, DISCOVER),),
@@ -91,7 +93,7 @@ def register(subcommands: Subcommands) -> None:
     add(
         parser,
         POLL,
-        Option(flag="--once", switch=True, help="show what is there, and end"),
+        Option(flag="--once", switch=True, help="show the current events and exit"),
     )
 
 
@@ -111,7 +113,7 @@ def watch(args: argparse.Namespace) -> int:
 
 
 def connect(args: argparse.Namespace, **options: Unpack[ClientOptions]) -> Client:
-    """Return a client of the endpoint that is named, or found because of --discover."""
+    """Return a client of --endpoint, or of the endpoint that --discover finds."""
     if args.discover:
         return Client(discover_endpoint(write_error, **options), **options)
     return Client(args.endpoint, **options)
@@ -131,7 +133,7 @@ def _changes(client: Client, poll: float) -> Iterator[Change]:
         except ForewarnError as error:
             if not can_retry(error):
                 raise
-            write_error(f"{error}; still trying")
+            write_error(f"{error}; retrying")
 
 
 # --- text and JSON output ----------------------------------------------------
@@ -139,7 +141,7 @@ def _changes(client: Client, poll: float) -> Iterator[Change]:
 
 def _lines(change: Change, now: datetime) -> Iterator[str]:
     if not change.is_news:
-        yield f"{format_time(now)}  nothing is coming"
+        yield f"{format_time(now)}  no events"
     for kind in _KINDS:
         for event in getattr(change, kind):
             is_repeated = kind == "started" and event in change.appeared

@@ -1,4 +1,4 @@
-"""`forewarn announce`: announce maintenance, and the options that announcing takes."""
+"""`forewarn announce`: announce maintenance; options shared with `host` and `vm`."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,25 +25,27 @@ from forewarn.errors import WrongUsage
 from forewarn.formats import join_names
 
 _DESCRIPTION = """\
-Announce maintenance. Every group concerned sees it as an event, gets at least
-the notice that its type promises (Freeze and Reboot 15 minutes, Redeploy 10,
-Terminate 5, Preempt 30 seconds), and may approve it early.
+Announce maintenance. Each affected group sees it as an event and gets at least
+the notice that the event type promises: 15 minutes for freeze and reboot, 10
+minutes for redeploy, 5 minutes for terminate, 30 seconds for preempt. A group
+can approve its event, so that the maintenance starts early.
 
-TYPE is freeze, reboot, redeploy, preempt or terminate. A host is one act and
-starts as one; VMs and groups are taken one update domain after the other."""
+Maintenance of a host affects all of its VMs at once. VMs and groups are
+maintained one update domain at a time."""
 
 TIMES = (
     Option(
         flag="--notice",
         metavar="DURATION",
         read=read_duration,
-        help="how long the VMs get, such as 20m; the minimum of the type if absent",
+        help="notice to give, such as 20m",
+        shown_default="the minimum of the event type",
     ),
     Option(
         flag="--not-before",
         metavar="TIME",
         read=read_time,
-        help="when it starts at the latest, such as 2026-01-31T12:15:00Z",
+        help="latest start time, such as 2026-01-31T12:15:00Z",
     ),
 )
 
@@ -51,53 +53,61 @@ DURATION = Option(
     flag="--duration",
     metavar="DURATION",
     read=read_duration,
-    help="how long the VMs will be away, such as 9s",
+    help="how long the VMs will be unavailable, such as 9s",
 )
-DESCRIPTION = Option(flag="--description", metavar="TEXT", help="what the VMs are told")
+DESCRIPTION = Option(
+    flag="--description", metavar="TEXT", help="description that the VMs see"
+)
 LIVE_MIGRATION = Option(
     flag="--live-migration",
     switch=True,
-    help="for a freeze that moves the VMs to another host: use Azure's description and"
-    " a duration of 5s",
+    help="use Azure's description of a live migration, and a duration of 5s; only for"
+    " freeze",
 )
-REASON = Option(flag="--reason", metavar="TEXT", help="why; kept in the journal")
+REASON = Option(flag="--reason", metavar="TEXT", help="reason to record in the journal")
 
 EMERGENCY = (
     Option(
         flag="--emergency",
         switch=True,
-        help="give less notice than the minimum, or none; needs --reason",
+        help="give less notice than the minimum, or none; requires --reason",
     ),
     Option(
         flag="--ignore-blockers",
         switch=True,
-        help="with --emergency: start even while blocked",
+        help="start even if blocked; requires --emergency",
     ),
 )
 
 
-def source_option(help: str) -> Option:
-    """Return the --source option with a help text of its own."""
-    return Option(flag="--source", metavar="platform|user", read=read_source, help=help)
+def source_option(shown_default: str) -> Option:
+    """Return the --source option of a command with this default."""
+    return Option(
+        flag="--source",
+        metavar="platform|user",
+        read=read_source,
+        help="who initiates it",
+        shown_default=shown_default,
+    )
 
 
 _TARGETS = (
-    Option(flag="--vm", metavar="NAME", repeated=True, help="these VMs"),
-    Option(flag="--host", metavar="NAME", help="everything on this host, as one act"),
-    Option(flag="--group", metavar="NAME", help="all VMs of this group"),
+    Option(flag="--vm", metavar="NAME", repeated=True, help="VMs to maintain"),
+    Option(flag="--host", metavar="NAME", help="host to maintain"),
+    Option(flag="--group", metavar="NAME", help="group whose VMs to maintain"),
 )
 
 _DETAILS = (
     DURATION,
     DESCRIPTION,
     LIVE_MIGRATION,
-    source_option("who causes it: platform, unless it is a terminate"),
+    source_option("user for terminate, otherwise platform"),
     REASON,
     *EMERGENCY,
     Option(
         flag="--preview",
         switch=True,
-        help="show what would be announced, and announce nothing",
+        help="show what would be announced without announcing it",
     ),
 )
 
@@ -128,12 +138,15 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "announce",
         _announce,
-        summary="announce maintenance on VMs, a host or a group",
+        summary="announce maintenance of VMs, a host or a group",
         description=_DESCRIPTION,
         example="forewarn announce reboot --host host-a --notice 20m",
     )
     parser.add_argument(
-        "type", metavar="TYPE", type=read_type, help="what will happen to the VMs"
+        "type",
+        metavar="TYPE",
+        type=read_type,
+        help="event type: freeze, reboot, redeploy, preempt or terminate",
     )
     add_one_of(parser, *_TARGETS, required=True)
     add_one_of(parser, *TIMES)
@@ -164,9 +177,9 @@ def body_of(args: argparse.Namespace) -> dict[str, object]:
     """Build the request body from the given options, omitting absent ones."""
     values = vars(args)
     if values.get("emergency") and not values.get("reason"):
-        raise WrongUsage("--emergency needs a --reason, which is kept in the journal")
+        raise WrongUsage("--emergency requires --reason, which goes into the journal")
     if values.get("ignore_blockers") and not values.get("emergency"):
-        raise WrongUsage("--ignore-blockers is only possible with --emergency")
+        raise WrongUsage("--ignore-blockers requires --emergency")
     return {
         key: value.isoformat() if isinstance(value, datetime) else value
         for name, key in _KEYS.items()
@@ -175,7 +188,7 @@ def body_of(args: argparse.Namespace) -> dict[str, object]:
 
 
 def announcement_lines(plain: object, api: ControlApi) -> Iterator[str]:
-    """Describe what was announced, and what is useful next."""
+    """Describe what was announced, and list useful next commands."""
     maintenances = maintenances_from(plain)
     yield from announced_lines(maintenances, api.now())
     yield from next_steps(maintenances)
@@ -198,7 +211,7 @@ def announced_lines(
 
 
 def next_steps(maintenances: Sequence[MaintenanceResponse]) -> Iterator[str]:
-    """List the commands that are useful next for the first operation."""
+    """List useful next commands for the first operation."""
     if not maintenances:
         return
     maintenance = maintenances[0]
@@ -223,23 +236,24 @@ def _fields(
 ) -> Iterator[tuple[str, str | None]]:
     groups = tuple(dict.fromkeys(event.group for event in maintenance.events))
     duration = maintenance.duration
-    about = maintenance.description or maintenance.cause
     yield "id", maintenance.id
     yield "starts", _start(maintenance, now)
     yield "lasts", format_duration(duration) if duration and duration > 0 else None
-    yield "told", f"{join_names(groups)} ({maintenance.source}: {about})"
+    yield "notified", join_names(groups)
+    yield "source", f"{maintenance.source} ({maintenance.cause})"
+    yield "description", maintenance.description or None
 
 
 def _start(maintenance: MaintenanceResponse, now: datetime) -> str:
     if maintenance.phase == "STARTED":
-        return "at once, without notice"
+        return "immediately, without notice"
     if maintenance.not_before is not None and maintenance.not_before <= now:
-        return "as soon as nothing blocks it"
+        return "as soon as it is no longer blocked"
     latest = format_when(maintenance.not_before, now)
-    approval = "all have approved"
+    approval = "all groups approve"
     if maintenance.cause == "degraded" and len(maintenance.events) == 1:
-        approval = f"{maintenance.events[0].group} has approved"
-    return f"when {approval}, at the latest {latest}, unless blocked"
+        approval = f"{maintenance.events[0].group} approves"
+    return f"by {latest}, earlier if {approval}, later if blocked"
 
 
 def _blocker_fields(explained: JsonObject | None) -> Iterator[tuple[str, str | None]]:

@@ -30,7 +30,7 @@ from forewarn.cli.responses import (
 )
 from forewarn.errors import Refused
 
-#: Phases of maintenance operations that are announced or under way.
+#: Phases of maintenance operations that are not over.
 _LIVE = ("SCHEDULED", "STARTED")
 
 _COMMAND = re.compile(r"`[^`]*`")
@@ -49,41 +49,42 @@ class _Verb:
 
 _VERBS: Mapping[str, _Verb] = {
     "show": _Verb(
-        summary="show all about one maintenance",
-        description="Show one maintenance and its events: who is told, who has seen it,"
-        " who has\napproved; and its story, from the announcement on.",
+        summary="show the details and history of an operation",
+        description="Show a maintenance operation: its events, which VMs have seen"
+        " them, who has approved them, and what has happened since the announcement.",
     ),
     "explain": _Verb(
-        summary="explain why a maintenance is where it is",
-        description="Explain what a maintenance waits for: since when, until when, and"
-        " who could\nlet it go on.",
+        summary="explain what an operation is waiting for",
+        description="Explain what a maintenance operation is waiting for: since when,"
+        " until when, and how to unblock it.",
     ),
     "approve": _Verb(
-        summary="let an event go ahead now",
-        description="Approve an event in the name of its VMs. With the id of a"
-        " maintenance all of\nits events are approved; it starts when nobody is left to"
-        " approve.",
+        summary="approve events, so that the operation starts early",
+        description="Approve an event on behalf of its VMs or, with the id of a"
+        " maintenance operation, all of its events. The operation starts when all of"
+        " its events are approved, unless it is blocked.",
     ),
     "cancel": _Verb(
-        summary="call a maintenance off before it has started",
-        description="Call a maintenance off. What has started can only be completed"
-        " or closed.",
+        summary="cancel an operation before it starts",
+        description="Cancel a maintenance operation. An operation that has started can"
+        " only be completed or closed.",
         options=(REASON,),
     ),
     "complete": _Verb(
-        summary="say that the work of a started maintenance is done",
-        description="Say that the work is done and the duration over; the event goes"
-        "\naway as soon as it has been shown long enough to be seen.",
+        summary="mark a started operation as done",
+        description="Mark a started maintenance operation as done, even before its"
+        " duration is over. Its events disappear when they have been shown for the"
+        " minimum time.",
     ),
     "retry": _Verb(
-        summary="try again what the driver failed at",
-        description="Let the driver try again what is still to do of a maintenance"
-        " that is stuck.",
+        summary="run the driver again for a stuck operation",
+        description="Run the driver again for the unfinished work of a stuck"
+        " maintenance operation.",
     ),
     "close": _Verb(
-        summary="give up a maintenance that is stuck",
-        description="Give up a maintenance that is stuck: it ends as FAILED, and its"
-        " events go away.",
+        summary="give up a stuck operation",
+        description="Give up a stuck maintenance operation. It ends as FAILED, and its"
+        " events disappear.",
         options=(REASON,),
     ),
 }
@@ -94,18 +95,18 @@ def register(subcommands: Subcommands) -> None:
     commands = add_noun(
         subcommands,
         "events",
-        summary="see and change what is announced and under way",
+        summary="list, explain and change maintenance operations",
         example="forewarn events list",
     )
     add_command(
         commands,
         "list",
         _list,
-        summary="list what is announced and under way",
-        description="List every maintenance that is announced or under way.",
+        summary="list scheduled and started operations",
+        description="List the maintenance operations that are scheduled or started.",
         example="forewarn events list --all",
         options=(
-            Option(flag="--all", switch=True, help="list also those that are over"),
+            Option(flag="--all", switch=True, help="include operations that are over"),
         ),
     )
     runs = {"show": _show, "explain": _explain, "approve": _approve}
@@ -120,7 +121,9 @@ def register(subcommands: Subcommands) -> None:
             options=verb.options,
         )
         parser.add_argument(
-            "id", metavar="ID", help="of the maintenance, or of one of its events"
+            "id",
+            metavar="ID",
+            help="id of the maintenance operation or of one of its events",
         )
 
 
@@ -131,7 +134,8 @@ def _list(args: argparse.Namespace) -> int:
     api = api_of(args)
     phases = () if args.all else [("phase", phase) for phase in _LIVE]
     items = [*api.items("/v1/maintenances", phases)]
-    nothing = "nothing is known" if args.all else "nothing is announced or under way"
+    kind = "maintenance" if args.all else "scheduled or started maintenance"
+    nothing = f"no {kind} operations"
     return write_response(args, items, _list_lines(items, nothing, api))
 
 
@@ -278,17 +282,19 @@ def _event_fields(
     yield "resources", ", ".join(event.resources)
     yield (
         "status",
-        "withdrawn: its VMs have left" if withdrawn else event.status or "gone",
+        "withdrawn: its VMs have left the fleet"
+        if withdrawn
+        else event.status or "no longer shown",
     )
     yield "approved", "not needed" if withdrawn else _approval(event, now)
     seen = [f"{vm} ({format_time(at)})" if at else vm for vm, at in event.seen_by]
-    yield "seen by", ", ".join(seen) or "nobody yet"
+    yield "seen by", ", ".join(seen) or "no VM yet"
 
 
 def _approval(event: EventResponse, now: datetime) -> str:
     if event.approved_at is None:
-        return "not yet" if event.status == "Scheduled" else "by nobody"
-    who = f"by {event.approved_by}" if event.approved_by else "by nobody"
+        return "not yet" if event.status == "Scheduled" else "no"
+    who = f"by {event.approved_by}" if event.approved_by else "automatically"
     return f"{who} via {event.approved_via}, {format_when(event.approved_at, now)}"
 
 
@@ -302,7 +308,7 @@ def _story_lines(story: JsonObject) -> Iterator[str]:
         date, _, time = at.removesuffix("Z").partition(" ")
         if date != day:
             day = date
-            yield f"story of {date}, in UTC"
+            yield f"{date} (UTC)"
         yield _wrapped(f"  {time}  {entry.text('what')}", _MARGIN)
 
 
@@ -318,7 +324,7 @@ def _explanation_lines(plain: object, api: ControlApi) -> Iterator[str]:
             yield f"    {command}  # {text}" if command else f"    ends when {text}"
     if explanation.text("phase") == "SCHEDULED":
         latest = format_when(explanation.time("starts_at_latest"), now)
-        yield _wrapped(f"Starts at the latest {latest}." if latest else _UNKNOWN_START)
+        yield _wrapped(f"Starts by {latest}." if latest else _UNKNOWN_START)
     if hint := explanation.text("hint"):
         yield _wrapped(hint)
 

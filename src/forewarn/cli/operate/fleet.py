@@ -28,17 +28,18 @@ from forewarn.formats import count, join_names
 Table: TypeAlias = Mapping[str, object]
 
 _APPLY = """\
-Make FILE (TOML; - for standard input) the whole truth about hosts, groups and
-VMs, and show what was added, changed and removed. Events and approvals stay as
-they are. More than a tenth of the VMs is only removed with --remove."""
+Replace the hosts, groups and VMs of the service with those in FILE, and show
+what was added, changed and removed. Events and approvals are kept. To remove
+more than a tenth of the VMs, --remove is required."""
 
 _SHOW = """\
-Show hosts, groups and VMs, which groups are enabled, and which VMs a limit of
-the metadata plane stopped in the last hour."""
+Show hosts, groups and VMs. The list includes whether Scheduled Events is
+enabled for each group, and VMs that exceeded a limit of the metadata plane in
+the last hour."""
 
 _EXPORT = """\
-Print the fleet as a fleet file, which `fleet apply` takes back unchanged; with
---json as the API takes it."""
+Print the fleet as a fleet file for `forewarn fleet apply`. With --json, print it
+in the format of the API."""
 
 _TIMEOUT = 600.0  # seconds; 100,000 VMs take a while
 _NOUNS: Mapping[str, str] = {"hosts": "host", "groups": "group", "vms": "VM"}
@@ -63,19 +64,27 @@ def register(subcommands: Subcommands) -> None:
     commands = add_noun(
         subcommands,
         "fleet",
-        summary="tell the service which machines there are, or see them",
+        summary="apply, show or export the fleet",
         example="forewarn fleet apply fleet.toml",
     )
     parser = add_command(
         commands,
         "apply",
         _apply,
-        summary="make a fleet file the truth",
+        summary="replace the fleet with a fleet file",
         description=_APPLY,
         example="forewarn fleet apply fleet.toml",
-        options=(Option(flag="--remove", switch=True, help="remove however many VMs"),),
+        options=(
+            Option(
+                flag="--remove",
+                switch=True,
+                help="allow removing more than a tenth of the VMs",
+            ),
+        ),
     )
-    parser.add_argument("file", metavar="FILE", help="the fleet file")
+    parser.add_argument(
+        "file", metavar="FILE", help="fleet file in TOML; - is standard input"
+    )
     add_command(
         commands,
         "show",
@@ -127,7 +136,7 @@ def _read(file: str) -> object:
 
 def _refuse(value: object, file: str) -> object:
     if isinstance(value, date | datetime | time_of_day):
-        raise WrongUsage(f'{file}: {value} is a time; text is written "{value}"')
+        raise WrongUsage(f'{file}: {value} is a time; for text, write "{value}"')
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
@@ -145,7 +154,7 @@ def _difference_lines(plain: object) -> Iterator[str]:
             changed = True
             yield paragraph(f"{verb}: {', '.join(kinds)}")
     if not changed:
-        yield "nothing has changed"
+        yield "no changes"
     for warning in difference.names("warnings"):
         write_error(f"warning: {warning}")
 
@@ -181,7 +190,7 @@ def _fleet_lines(
         (_VMS, [_vm_row(vm) for vm in vms]),
     )
     text = "\n\n".join(table(header, rows) for header, rows in tables if rows)
-    yield text or "the fleet is empty; `forewarn fleet apply FILE` fills it"
+    yield text or "the fleet is empty; add VMs with `forewarn fleet apply FILE`"
     for vm in object_from(api.request("GET", "/v1/fleet/limited")).parts("items"):
         yield paragraph(f"limited: {_limited_line(vm, now)}")
 
@@ -190,8 +199,8 @@ def _limited_line(vm: JsonObject, now: datetime) -> str:
     limits = vm.part("limits").plain
     kinds = ", ".join(f"{kind} {times}" for kind, times in limits.items())
     last = vm.time("last")
-    when = f", last {format_distance(last, now)}" if last else ""
-    return f"VM {vm.text('name')}, {vm.number('refused')} refused ({kinds}){when}"
+    when = f", most recently {format_distance(last, now)}" if last else ""
+    return f"VM {vm.text('name')}: {vm.number('refused')} rejected ({kinds}){when}"
 
 
 def _group_row(
@@ -210,7 +219,7 @@ def _group_row(
 def _settings(group: JsonObject) -> list[str]:
     notice = group.number("terminate_notice_seconds")
     settings = [] if notice is None else [f"terminate notice {notice} s"]
-    settings += [f"approves {text}" for text in group.names("auto_approve")]
+    settings += [f"auto-approves {text}" for text in group.names("auto_approve")]
     settings += ["isolated"] if group.plain.get("isolated") else []
     settings += _eviction(group)
     return [unbroken(text) for text in settings]
@@ -218,7 +227,7 @@ def _settings(group: JsonObject) -> list[str]:
 
 def _enabled_state(group: JsonObject, now: datetime) -> str:
     last = group.time("last_request")
-    last_poll = f", {unbroken(f'asked {format_distance(last, now)}')}" if last else ""
+    last_poll = f", {unbroken(f'polled {format_distance(last, now)}')}" if last else ""
     if group.text("enabled") == "always":
         return f"always{last_poll}"
     listens = last is not None and now - last < _DISABLED_AFTER
@@ -263,7 +272,7 @@ def _export(args: argparse.Namespace) -> int:
 def _without_defaults(
     fleet: Mapping[str, Sequence[Table]],
 ) -> Mapping[str, Sequence[Table]]:
-    """Reduce hosts, groups and VMs to what a fleet file must contain.
+    """Reduce hosts, groups and VMs to what a fleet file needs to contain.
 
     Default values are omitted, and so are groups that exist implicitly for one VM.
     """

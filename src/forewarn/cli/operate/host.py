@@ -29,22 +29,24 @@ _TYPE = Option(
     flag="--type",
     metavar="freeze|reboot|redeploy",
     read=one_of(*HOST_TYPES),
-    help="what it does to the VMs; freeze if absent",
+    help="event type that the VMs see",
+    shown_default="freeze",
 )
 _FAILS_BY = Option(
     flag="--fails-by",
     metavar="TIME|DURATION",
     read=read_time_or_duration,
-    help="when it will have failed, such as 2026-01-31T12:15:00Z, or 3d from now;"
-    " in seven days if absent",
+    help="predicted time of the failure, such as 2026-01-31T12:15:00Z, or 3d for three"
+    " days from now",
+    shown_default="7d",
 )
 
 _COMMANDS: Mapping[str, _Command] = {
     "maintain": _Command(
         summary="announce planned maintenance of a host",
-        description="Announce planned maintenance of a host: one act on all its VMs."
-        " Every group\nthere is told, gets its notice, and may approve it early; it"
-        " starts when all\nhave approved.",
+        description="Announce planned maintenance of a host, which affects all of its"
+        " VMs at once. Each group on the host gets notice and can approve. The"
+        " maintenance starts early if all groups approve.",
         example="forewarn host maintain host-a --type reboot --notice 20m",
         options=(
             announce.TIMES,
@@ -57,26 +59,26 @@ _COMMANDS: Mapping[str, _Command] = {
         ),
     ),
     "degraded": _Command(
-        summary="let VMs leave a host that is predicted to fail",
+        summary="report that a host is predicted to fail",
         description="Report that a host is predicted to fail. Its VMs are redeployed"
-        " within seven\ndays. Each group leaves on its own, as soon as it approves or"
-        " redeploys its VMs.\nReported again, an earlier time replaces the events, and"
-        " VMs that have come to\nthe host since get theirs.",
+        " within seven days. Each group leaves independently, as soon as it approves"
+        " or redeploys its VMs. If you report the host again, VMs that have arrived"
+        " since get an event, and an earlier time replaces the existing events.",
         example="forewarn host degraded host-a --fails-by 3d",
         options=(_FAILS_BY, announce.DESCRIPTION, announce.REASON),
     ),
     "failed": _Command(
-        summary="tell that a host has failed",
-        description="Tell that a host has failed. What was planned for it is"
-        " canceled, and its VMs\nare told, until `host recovered` or the end of"
-        " --duration.",
+        summary="report that a host has failed",
+        description="Report that a host has failed. Operations scheduled for it are"
+        " canceled, and its VMs are notified. The failure ends with `forewarn host"
+        " recovered`, or after --duration.",
         example="forewarn host failed host-a --reason 'power supply'",
         options=(announce.DURATION, announce.DESCRIPTION, announce.REASON),
     ),
     "recovered": _Command(
-        summary="tell that a host is well again",
-        description="Tell that a host is well: not degraded any more, its failure"
-        " over. Planned\nmaintenance of it stays.",
+        summary="report that a host has recovered",
+        description="Report that a host is no longer degraded or failed. Planned"
+        " maintenance of the host stays scheduled.",
         example="forewarn host recovered host-a",
         options=(announce.REASON,),
     ),
@@ -88,7 +90,7 @@ def register(subcommands: Subcommands) -> None:
     commands = add_noun(
         subcommands,
         "host",
-        summary="maintain a host, or tell that it wears out, failed or is well",
+        summary="manage host maintenance and failures",
         example="forewarn host maintain host-a",
     )
     for name, command in _COMMANDS.items():
@@ -101,7 +103,7 @@ def register(subcommands: Subcommands) -> None:
             example=command.example,
             options=command.options,
         )
-        parser.add_argument("name", metavar="NAME", help="of the host")
+        parser.add_argument("name", metavar="NAME", help="name of the host")
 
 
 def _report(args: argparse.Namespace) -> int:
@@ -129,7 +131,7 @@ def _body(args: argparse.Namespace, api: ControlApi) -> dict[str, object]:
         try:
             body["fails_by"] = (api.now() + timedelta(seconds=fails_by)).isoformat()
         except OverflowError:
-            raise WrongUsage("--fails-by is too far away to be a date") from None
+            raise WrongUsage("--fails-by is out of range") from None
     return body
 
 
@@ -145,20 +147,21 @@ def _unannounced(
     elif command == "recovered":
         yield f"nothing to do: {host} is neither degraded nor failed"
     else:
-        yield f"{host} has no VMs; nobody was told"
+        yield f"{host} has no VMs; no group was notified"
 
 
 def _outcome(command: str, maintenance: MaintenanceResponse, now: datetime) -> str:
     if maintenance.phase in ("CANCELED", "COMPLETED"):
         return f"{maintenance.phase.lower()}: {maintenance.title}"
     if command != "recovered":
-        return f"nothing new: {maintenance.title} is {_state(maintenance, now)}"
+        return f"no change: {maintenance.title} {_state(maintenance, now)}"
     if maintenance.cause == "host-failure":
-        return f"ending: {maintenance.title}, once it has been shown long enough"
+        return f"ending: {maintenance.title}, after its minimum display time"
     return f"{maintenance.phase.lower()}: {maintenance.title}"
 
 
 def _state(maintenance: MaintenanceResponse, now: datetime) -> str:
     if maintenance.phase == "STARTED":
-        return f"STARTED since {format_when(maintenance.started_at, now)}"
-    return f"SCHEDULED already, not before {format_when(maintenance.not_before, now)}"
+        return f"has been STARTED since {format_when(maintenance.started_at, now)}"
+    when = format_when(maintenance.not_before, now)
+    return f"is already SCHEDULED, not before {when}"

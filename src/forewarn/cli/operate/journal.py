@@ -19,12 +19,11 @@ from forewarn.errors import WrongUsage
 Query: TypeAlias = Sequence[tuple[str, str]]
 
 _DESCRIPTION = """\
-Show the journal: every fact, in order, with its position and whose doing it was
-(forewarn's, where nobody is named). Options that name something leave out what
-does not concern it; several names of one option are any of them. --since and
---until take a time, a date, or how long ago: 2h. With --json each fact is one
-line of JSON. --follow shows what there is and then waits for more; it survives
-a restart of the service, and ends with Ctrl-C."""
+Show the journal in order, with the position of each entry and who caused it
+(`forewarn` for the service itself). An entry must match every given filter; if
+a filter has several names, one of them must match. With --json, each entry is
+one line of JSON. --follow shows the existing entries and then waits for new
+ones, across restarts of the service, until Ctrl-C."""
 
 
 @argument
@@ -35,51 +34,61 @@ def _read_fact(text: str) -> str:
 
 _OPTIONS = (
     Option(
-        flag="--group", metavar="NAME", repeated=True, help="what concerns this group"
+        flag="--group",
+        metavar="NAME",
+        repeated=True,
+        help="only entries about these groups",
     ),
-    Option(flag="--vm", metavar="NAME", repeated=True, help="what concerns this VM"),
+    Option(
+        flag="--vm", metavar="NAME", repeated=True, help="only entries about these VMs"
+    ),
     Option(
         flag="--by",
         metavar="NAME",
         repeated=True,
-        help="what was done with this token, or by this VM",
+        help="only entries caused with these tokens, or by these VMs",
     ),
-    Option(flag="--who", metavar="NAME", repeated=True, help="the same as --by"),
+    Option(flag="--who", metavar="NAME", repeated=True, help="same as --by"),
     Option(
         flag="--fact",
         metavar="FACT",
         repeated=True,
         read=_read_fact,
-        help="facts of this name, such as Started",
+        help="only entries of these kinds, such as Started",
     ),
     Option(
         flag="--maintenance",
         metavar="ID",
         repeated=True,
-        help="facts of this maintenance, or of this event's",
+        help="only entries about these maintenance operations or their events",
     ),
     Option(
         flag="--since",
-        metavar="T",
+        metavar="TIME",
         read=read_past,
-        help="from this time on: 2026-01-31T12:00:00Z, 2026-01-31 (in UTC), or 2h for"
-        " that long ago",
+        help="only entries from this time on: 2026-01-31T12:00:00Z, 2026-01-31 (in"
+        " UTC), or 2h for two hours ago",
     ),
-    Option(flag="--until", metavar="T", read=read_past, help="only before this time"),
+    Option(
+        flag="--until",
+        metavar="TIME",
+        read=read_past,
+        help="only entries before this time",
+    ),
     Option(
         flag="--last",
         metavar="N",
         read=read_number,
-        help="show the last N of them alone",
+        help="only the last N entries",
     ),
     Option(
         flag="--after",
         metavar="N",
         read=read_number,
         default=0,
-        help="begin behind this position",
+        help="only entries after this position",
     ),
-    Option(flag="--follow", switch=True, help="wait for more when all is shown"),
+    Option(flag="--follow", switch=True, help="wait for new entries"),
 )
 
 #: Options that filter by name, and their API field names.
@@ -92,7 +101,7 @@ _FILTERS: Mapping[str, str] = {
     "maintenance": "maintenance",
 }
 
-_SERVICE = "forewarn"  # shown if an entry names nobody
+_SERVICE = "forewarn"  # shown if an entry has no actor
 
 
 def register(subcommands: Subcommands) -> None:
@@ -101,7 +110,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "journal",
         _journal,
-        summary="show what happened, fact by fact",
+        summary="show or follow the journal",
         description=_DESCRIPTION,
         example="forewarn journal --group web --since 7d",
         options=_OPTIONS,
@@ -138,9 +147,9 @@ def _entries(api: ControlApi, args: argparse.Namespace) -> Iterator[object]:
 
 def _check_options(args: argparse.Namespace) -> None:
     if args.last is not None and args.after:
-        raise WrongUsage("--last and --after exclude each other; give one of them")
+        raise WrongUsage("--last and --after cannot be used together")
     if args.follow and args.until is not None:
-        raise WrongUsage("--follow goes on for ever; leave --until away")
+        raise WrongUsage("--follow and --until cannot be used together")
 
 
 def _last(api: ControlApi, query: Query, limit: int) -> Iterator[object]:
@@ -186,7 +195,7 @@ def _before(now: datetime, seconds: int, name: str) -> datetime:
     try:
         return now - timedelta(seconds=seconds)
     except OverflowError as error:
-        raise WrongUsage(f"--{name} is longer ago than there was time") from error
+        raise WrongUsage(f"--{name} is out of range") from error
 
 
 # --- text of an entry --------------------------------------------------------

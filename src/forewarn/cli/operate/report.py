@@ -19,9 +19,9 @@ from forewarn.core.queries.report import month_named
 from forewarn.formats import count, join_names
 
 _DESCRIPTION = """\
-Report on a month in UTC: what was announced, started and ended, how much notice
-there was, who approved, who was never shown an event, and whether every promise
-of notice was kept. Ends with 1 if one was broken."""
+Show a report on one month, in UTC: what was announced, started and ended, how
+much notice was given, who approved, which events no VM saw, and whether every
+promise of notice was kept. The exit code is 1 if a promise was broken."""
 
 _HAPPENED = ("announced", "started", "completed", "canceled", "failed", "withdrawn")
 _MAX_UNSEEN = 20
@@ -34,7 +34,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "report",
         _report,
-        summary="report on a month, and whether promises were kept",
+        summary="show a monthly report with an audit of notice",
         description=_DESCRIPTION,
         example="forewarn report --month 2026-11 --group web",
         options=(
@@ -42,10 +42,11 @@ def register(subcommands: Subcommands) -> None:
                 flag="--month",
                 metavar="YYYY-MM",
                 read=_read_month,
-                help="the month, in UTC; the present one, if it is not given",
+                help="month to report on",
+                shown_default="the current month",
             ),
             Option(
-                flag="--group", metavar="NAME", help="only what concerns this group"
+                flag="--group", metavar="NAME", help="only operations on this group"
             ),
         ),
     )
@@ -83,9 +84,9 @@ def _title(response: JsonObject) -> str:
     name = f"{since:%B %Y}" if since else response.text("month")
     so_far = ""
     if at and since and at < since:
-        so_far = ", which has not begun"
+        so_far = ", which has not started"
     elif at and until and at < until:
-        so_far = f", so far: until {format_time(at)}"
+        so_far = f", as of {format_time(at)}"
     return f"Maintenance in {name}, {scope}{so_far}"
 
 
@@ -97,14 +98,14 @@ def _promises(response: JsonObject) -> str:
     ways = [
         f"{_number(starts, name)} {words}"
         for name, words in (
-            ("whole_notice", "after the whole notice"),
-            ("approved_early", "sooner, everybody having approved"),
+            ("whole_notice", "after full notice"),
+            ("approved_early", "early, with all approvals"),
             ("without_notice", "without notice, as announced"),
-            ("broken", "too soon"),
+            ("broken", "too early"),
         )
         if _number(starts, name)
     ]
-    text = f"{count(total, 'maintenance')} started: {', '.join(ways)}."
+    text = f"{count(total, 'maintenance operation')} started: {', '.join(ways)}."
     broken = response.parts("broken_promises")
     if not broken:
         return paragraph(f"Every promise of notice was kept. {text}", 0)
@@ -116,15 +117,15 @@ def _promises(response: JsonObject) -> str:
 
 def _broken_heading(number: int) -> str:
     if number == 1:
-        return "ONE PROMISE OF NOTICE WAS BROKEN; this should never be, report it."
-    return f"{number} PROMISES OF NOTICE WERE BROKEN; this should never be, report it."
+        return "1 PROMISE OF NOTICE WAS BROKEN. This is a bug; please report it."
+    return f"{number} PROMISES OF NOTICE WERE BROKEN. This is a bug; please report it."
 
 
 def _broken_promise(promise: JsonObject) -> str:
     short = format_duration(max(round(float(promise.text("too_soon_seconds") or 0)), 1))
     return (
         f"  {promise.text('maintenance')}: {promise.text('type')}, started"
-        f" {format_time(promise.time('started_at'))}, {short} too soon for"
+        f" {format_time(promise.time('started_at'))}, {short} too early for"
         f" {join_names(promise.names('groups'))}"
     )
 
@@ -138,7 +139,7 @@ def _happened(response: JsonObject) -> Iterator[str]:
         for kind in response.parts("maintenances")
     ]
     if rows:
-        yield table(["MAINTENANCES", *map(str.upper, _HAPPENED)], rows)
+        yield table(["OPERATIONS", *map(str.upper, _HAPPENED)], rows)
 
 
 def _notice(response: JsonObject) -> Iterator[str]:
@@ -173,7 +174,7 @@ def _approvals(response: JsonObject) -> Iterator[str]:
         return
     rows = [
         [
-            approver.text("by") or "a setting of the group",
+            approver.text("by") or "(automatic)",
             approver.text("via") or "",
             approver.text("approvals") or "",
         ]
@@ -183,7 +184,7 @@ def _approvals(response: JsonObject) -> Iterator[str]:
     by_via = approvals.part("by_via")
     ways = [f"{_number(by_via, via)} via {via}" for via in by_via.plain]
     total = count(_number(approvals, "total"), "approval")
-    yield paragraph(f"{total} in all: {', '.join(ways)}.", 0)
+    yield paragraph(f"{total} in total: {', '.join(ways)}.", 0)
 
 
 def _never_shown(response: JsonObject) -> Iterator[str]:
@@ -193,8 +194,8 @@ def _never_shown(response: JsonObject) -> Iterator[str]:
         return
     shown = unseen.parts("events")[:_MAX_UNSEEN]
     lines = [
-        f"{count(number, 'event')} started before any VM had been shown it"
-        " (--json has the ids):",
+        f"{count(number, 'event')} started before any VM saw"
+        f" {'it' if number == 1 else 'them'} (--json lists the ids):",
         *(
             f"  {format_time(event.time('started_at'))}  {event.text('type')} of group"
             f" {event.text('group')}"
@@ -208,15 +209,15 @@ def _never_shown(response: JsonObject) -> Iterator[str]:
 
 def _disruptions(response: JsonObject) -> str:
     stuck, away = response.part("stuck"), response.part("outages")
-    lines = ["Nothing was stuck.", "The service was never away."]
+    lines = ["No operation was stuck.", "The service had no downtime."]
     if _number(stuck, "maintenances"):
-        many = count(_number(stuck, "maintenances"), "maintenance")
+        many = count(_number(stuck, "maintenances"), "operation")
         long = format_duration(_number(stuck, "seconds"))
-        lines[0] = f"Stuck: {many}, for {long} in all."
+        lines[0] = f"Stuck: {many}, {long} in total."
     if _number(away, "total"):
-        times = count(_number(away, "total"), "time")
+        times = count(_number(away, "total"), "outage")
         long = format_duration(_number(away, "seconds"))
-        lines[1] = f"The service was away {times}, for {long} in all."
+        lines[1] = f"Downtime of the service: {times}, {long} in total."
     return "\n".join(lines)
 
 

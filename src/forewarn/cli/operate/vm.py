@@ -1,4 +1,4 @@
-"""`forewarn vm`: restart, redeploy, reimage, evict, delete or start one VM."""
+"""`forewarn vm`: restart, redeploy, reimage, evict, delete or start a VM."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -35,49 +35,44 @@ class _Operation:
 
 _OPERATIONS: Mapping[str, _Operation] = {
     "restart": _Operation(
-        summary="restart a VM, as its user asks",
-        description="Restart a VM, as its user asks. Its group is told 15 minutes"
-        " before, and may\napprove it early. It is restarted at once if its group is"
-        " disabled, or approves\nrestarts beforehand.",
+        summary="restart a VM at its user's request",
+        description="Restart a VM at its user's request. Its group gets 15 minutes'"
+        " notice and can approve early. The VM restarts immediately if the group is"
+        " disabled or auto-approves restarts.",
         done="restarted",
         plural="restarts",
     ),
     "redeploy": _Operation(
-        summary="move a VM to another host, as its user asks",
-        description="Move a VM to another host, as its user asks. Its group is told 10"
-        " minutes\nbefore, and may approve it early. It is moved at once if its group"
-        " is disabled,\nor approves redeployments beforehand.",
+        summary="move a VM to another host at its user's request",
+        description="Move a VM to another host at its user's request. Its group gets"
+        " 10 minutes' notice and can approve early. The VM moves immediately if the"
+        " group is disabled or auto-approves redeployments.",
         done="redeployed",
         plural="redeployments",
     ),
     "reimage": _Operation(
-        summary="give a VM a new image; it reboots",
-        description="Give a VM a new image; it reboots. Its group is told 15 minutes"
-        " before, and may\napprove it early. It is done at once if its group is"
-        " disabled, unless the\nplatform renews the image.",
+        summary="reimage a VM, which also reboots it",
+        description="Reimage a VM, which also reboots it. Its group gets 15 minutes'"
+        " notice and can approve early. The VM is reimaged immediately if the group"
+        " is disabled, unless the source is platform.",
         done="reimaged",
-        plural="new images",
-        options=(
-            announce.source_option(
-                "who wants it: user, unless the platform renews images"
-            ),
-        ),
+        plural="reimaging",
+        options=(announce.source_option("user"),),
     ),
     "evict": _Operation(
-        summary="take a spot VM back",
-        description="Take a spot VM back. Its group is notified 30 seconds before."
-        " When that is done,\nthe VM leaves the fleet. With eviction_policy ="
-        ' "deallocate" it stays, and is\ndeallocated until you run `forewarn vm'
-        " start`.",
+        summary="evict a spot VM",
+        description="Evict a spot VM. Its group gets 30 seconds' notice. The VM then"
+        ' leaves the fleet. With eviction_policy = "deallocate" it stays and is'
+        " deallocated until you run `forewarn vm start`.",
         done="evicted",
         plural="evictions",
         example="batch_0",
     ),
     "delete": _Operation(
-        summary="delete a VM, which then leaves the fleet",
-        description="Delete a VM, which leaves the fleet when that is done. A scale"
-        " set that gives\nterminate notice is told before; other VMs, and spot VMs, are"
-        " deleted at once.",
+        summary="delete a VM and remove it from the fleet",
+        description="Delete a VM and remove it from the fleet. VMs in a scale set with"
+        " terminate notice get that notice first. Spot VMs and all other VMs are"
+        " deleted immediately.",
         done="deleted",
         plural="deletions",
         example="batch_0",
@@ -86,7 +81,7 @@ _OPERATIONS: Mapping[str, _Operation] = {
 
 
 _START = """\
-Mark a deallocated VM as running again: it can be restarted, redeployed and
+Mark a deallocated VM as running again. It can then be restarted, redeployed and
 evicted, and maintenance of its host affects it. This does not start the VM
 itself; do that in your hypervisor. If the VM is not deallocated, nothing
 changes."""
@@ -97,7 +92,7 @@ def register(subcommands: Subcommands) -> None:
     commands = add_noun(
         subcommands,
         "vm",
-        summary="restart, redeploy, reimage, evict, delete or start one VM",
+        summary="restart, redeploy, reimage, evict, delete or start a VM",
         example="forewarn vm restart web-0",
     )
     for name, operation in _OPERATIONS.items():
@@ -110,7 +105,7 @@ def register(subcommands: Subcommands) -> None:
             example=f"forewarn vm {name} {operation.example}",
             options=(announce.TIMES, *_DETAILS, *operation.options),
         )
-        parser.add_argument("name", metavar="NAME", help="of the VM")
+        parser.add_argument("name", metavar="NAME", help="name of the VM")
     parser = add_command(
         commands,
         "start",
@@ -125,7 +120,7 @@ def register(subcommands: Subcommands) -> None:
 def _start(args: argparse.Namespace) -> int:
     plain = api_of(args).request("POST", f"/v1/vms/{segment(args.name)}/start")
     name = object_from(plain).text("name")
-    return write_response(args, plain, [paragraph(f"{name} is running")])
+    return write_response(args, plain, [paragraph(f"{name} is marked as running")])
 
 
 def _operate(args: argparse.Namespace) -> int:
@@ -158,10 +153,10 @@ def _explanations(
     if maintenance.phase == "STARTED":
         why = _why(api, operation, maintenance, now)
         wants_notice = args.notice is not None or args.not_before is not None
-        anyway = ", although notice was asked for" if wants_notice else ""
-        yield f"{why}: {vm} is {_OPERATIONS[operation].done} at once{anyway}"
+        anyway = ", although notice was requested" if wants_notice else ""
+        yield f"{why}, so {vm} is {_OPERATIONS[operation].done} immediately{anyway}"
     if operation == "delete":
-        yield f"{vm} leaves the fleet when that is done"
+        yield f"{vm} then leaves the fleet"
     if operation == "evict":
         yield _after_eviction(api, vm, maintenance.events[0].group)
 
@@ -172,10 +167,10 @@ def _after_eviction(api: ControlApi, vm: str, group: str) -> str:
         for noun, name in (("vms", vm), ("groups", group))
     ]
     if next(filter(None, policies), "delete") == "delete":
-        return f"{vm} leaves the fleet when that is done"
+        return f"{vm} then leaves the fleet"
     return (
-        f"{vm} stays in the fleet, deallocated; `forewarn vm start {vm}` marks it as"
-        " running again"
+        f"{vm} then stays in the fleet, deallocated; `forewarn vm start {vm}` marks it"
+        " as running again"
     )
 
 
@@ -184,26 +179,24 @@ def _why(
 ) -> str:
     event = maintenance.events[0]
     if event.approved_via == "policy":
-        return (
-            f"group {event.group} approves {_OPERATIONS[operation].plural} beforehand"
-        )
+        return f"group {event.group} auto-approves {_OPERATIONS[operation].plural}"
     group = _read(api, "groups", event.group)
     if operation == "delete":
         return _why_deleted(group)
     last = group.time("last_request")
     if last is None:
-        return f"group {event.group} has never asked for events"
+        return f"group {event.group} has never polled for events"
     return (
-        f"group {event.group} has not asked for events in the last 24 h"
-        f" (it last did {format_distance(last, now)})"
+        f"group {event.group} has not polled for events in the last 24 h"
+        f" (last poll: {format_distance(last, now)})"
     )
 
 
 def _why_deleted(group: JsonObject) -> str:
     if group.text("kind") != "scale-set":
-        return "only scale sets give terminate notice"
+        return "only scale sets have terminate notice"
     if group.number("terminate_notice_seconds") is None:
-        return f"scale set {group.text('name')} gives no terminate notice"
+        return f"scale set {group.text('name')} has no terminate notice"
     return "spot VMs get no terminate notice"
 
 

@@ -1,4 +1,4 @@
-"""`forewarn rehearse --lint`: report behavior that causes trouble on Azure."""
+"""`forewarn rehearse --lint`: report behavior that causes problems on Azure."""
 
 import argparse
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ IGNORE = Option(
     flag="--ignore",
     metavar="RULE",
     repeated=True,
-    help="with --lint, leave out what these rules say",
+    help="omit these rules; requires --lint",
 )
 
 _LONGEST = 90.0  # seconds; enough to show that a program polls too rarely
@@ -35,8 +35,8 @@ _LAST_LINES = 20
 
 
 def lint(args: argparse.Namespace) -> int:
-    """Lint the program of the command line; return 1 if it has failed, else 0."""
-    with server_extra("a rehearsal"):
+    """Lint the program of the command line; return 1 if it fails, else 0."""
+    with server_extra("rehearse"):
         from forewarn.testing.lint import report, runner
         from forewarn.testing.lint.evidence import CoursePart
         from forewarn.testing.lint.runner import has_failed
@@ -68,13 +68,13 @@ def _ignored(args: argparse.Namespace) -> Sequence[str]:
     for rule_id in ignored:
         if rule_id not in rule_ids:
             raise WrongUsage(
-                f"there is no rule {rule_id}; there are {', '.join(rule_ids)}"
+                f"unknown rule {rule_id!r}; expected one of: {', '.join(rule_ids)}"
             )
     return tuple(ignored)
 
 
 class _Parts:
-    """Shows the part of the lint that is playing as a step on a `ProgressScreen`."""
+    """Shows the current part of the lint as a step on a `ProgressScreen`."""
 
     def __init__(self, screen: ProgressScreen) -> None:
         self._screen = screen
@@ -117,6 +117,8 @@ def _write_result(linted: "LintResult", args: argparse.Namespace) -> None:
         write(paragraph(f"  Do: {remedy}", 4))
         write("")
     if linted.evidence.ending is not None and linted.output:
-        write_part("the program wrote, last", linted.output.splitlines()[-_LAST_LINES:])
+        write_part(
+            "last output of the program", linted.output.splitlines()[-_LAST_LINES:]
+        )
         write("")
     write(paragraph(report.summary(linted, is_strict=is_strict), 0))

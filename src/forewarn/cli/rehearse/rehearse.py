@@ -1,4 +1,4 @@
-"""`forewarn rehearse`: play a scenario against a program and print the verdict."""
+"""`forewarn rehearse`: play a scenario with a program and print the verdict."""
 
 import argparse
 from contextlib import ExitStack, closing
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from forewarn.testing.scenario.results import ScenarioResult
 
 _DESCRIPTION = """\
-Start a service of its own, run COMMAND with $FOREWARN_ENDPOINT set to it, play
-a scenario to it as fast as it allows, and say whether it did what is expected.
-SCENARIO is a file, or the name of one that comes with forewarn (--list). Exit
-code 0: it did; 1: it did not, or could not be played; 2: wrong usage."""
+Rehearse a scenario, such as a reboot, with a program: start a private service,
+run COMMAND with $FOREWARN_ENDPOINT set to its address, play the scenario as
+fast as the program allows, and check that the program behaves as expected.
+
+The exit code is 0 if the program passes, 1 if it fails or cannot be tested, and
+2 after a usage error."""
 
 _MODES = ("check", "list", "show", "schema", "lint")
 
@@ -34,59 +36,69 @@ _OPTIONS = (
         flag="--check",
         metavar="FILE",
         repeated=True,
-        help="say whether these scenario files can be played, and play nothing",
+        help="check scenario files without playing them",
     ),
-    Option(flag="--list", switch=True, help="list the scenarios that come along"),
+    Option(flag="--list", switch=True, help="list the bundled scenarios"),
     Option(
         flag="--show",
         metavar="NAME",
-        help="print a scenario that comes along, to begin one's own with",
+        help="print a bundled scenario as a starting point for your own",
     ),
     Option(
         flag="--schema",
         switch=True,
-        help="print the JSON Schema of scenario files, for editors",
+        help="print the JSON Schema of scenario files for editors",
     ),
     Option(
         flag="--lint",
         switch=True,
-        help="play nothing in particular: report what would hurt on Azure",
+        help="lint the program: report behavior that causes problems on Azure",
     ),
-    Option(flag="--strict", switch=True, help="with --lint, let warnings fail it"),
+    Option(
+        flag="--strict", switch=True, help="treat warnings as errors; requires --lint"
+    ),
     IGNORE,
     Option(
         flag="--seed",
         metavar="NUMBER",
         read=read_number,
-        help="make the same ids and faults every time",
+        help="make ids and faults reproducible",
+        shown_default="random",
     ),
-    Option(flag="--junit", metavar="FILE", help="write the verdict as JUnit's XML"),
+    Option(
+        flag="--junit", metavar="FILE", help="write the results to a JUnit XML file"
+    ),
     Option(
         flag="--transcript",
         metavar="FILE",
-        help="write every fact but what was seen as a line of JSON, without real"
-        " times: with the same --seed it is the same, byte for byte",
+        help="write the journal as lines of JSON, without real times and without what"
+        " VMs saw; with the same --seed, the file is identical in each run",
     ),
     Option(
         flag="--output",
         metavar="FILE",
-        help="write what the program writes here; its end is shown if it fails",
+        help="write the output of the program to a file; its end is also shown if the"
+        " program fails",
     ),
     Option(
         flag="--metadata",
         metavar="HOST:PORT",
         default="127.0.0.1:0",
-        help="where the program asks; port 0: any free one",
+        help="address of the metadata service; port 0 selects a free port",
     ),
     Option(
         flag="--timeout",
         metavar="DURATION",
         read=read_duration,
         default=300,
-        help="how many seconds, or such as 5m, all of it may take at the most; with"
-        " --lint never more than 90",
+        help="time limit; at most 90s with --lint",
+        shown_default="5m",
     ),
-    Option(flag="--quiet", switch=True, help="show the verdict alone, no progress"),
+    Option(
+        flag="--quiet",
+        switch=True,
+        help="hide the progress; with --lint, also hide the table of rules",
+    ),
 )
 
 
@@ -96,7 +108,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "rehearse",
         _rehearse,
-        summary="test how a program takes a reboot, and other scenarios",
+        summary="test how a program handles a reboot and other scenarios",
         description=_DESCRIPTION,
         example="forewarn rehearse user-reboot -- python3 handler.py",
         options=_OPTIONS,
@@ -104,7 +116,10 @@ def register(subcommands: Subcommands) -> None:
     )
     parser.usage = "forewarn rehearse [options] [SCENARIO] [-- COMMAND...]"
     parser.add_argument(
-        "scenario", nargs="?", metavar="SCENARIO", help="a file, or a name of --list"
+        "scenario",
+        nargs="?",
+        metavar="SCENARIO",
+        help="scenario file, or name of a bundled scenario",
     )
 
 
@@ -112,26 +127,28 @@ def _rehearse(args: argparse.Namespace) -> int:
     modes = [mode for mode in _MODES if getattr(args, mode)]
     if len(modes) > 1:
         names = " and ".join(f"--{mode}" for mode in modes)
-        raise WrongUsage(f"{names} exclude each other; give one of them")
+        raise WrongUsage(f"{names} cannot be used together")
     if modes and (args.scenario or (args.program and modes != ["lint"])):
-        raise WrongUsage(f"--{modes[0]} plays no scenario; leave it away")
+        raise WrongUsage(
+            f"--{modes[0]} plays no scenario; omit the scenario and the program"
+        )
     if modes and modes != ["lint"]:
         return _show_scenarios(args)
     if not args.program:
         raise WrongUsage(
-            "say which program to run: forewarn rehearse SCENARIO -- COMMAND..."
+            "no program to run; write: forewarn rehearse SCENARIO -- COMMAND..."
         )
     if args.lint:
         return lint(args)
     if args.scenario is None:
         raise WrongUsage(
-            "say which scenario to play; `forewarn rehearse --list` names some"
+            "no scenario to play; `forewarn rehearse --list` shows bundled scenarios"
         )
     return _play(args)
 
 
 def _show_scenarios(args: argparse.Namespace) -> int:
-    with server_extra("a rehearsal"):  # the zipapp has only the in-VM parts
+    with server_extra("rehearse"):  # the zipapp has only the in-VM parts
         import forewarn.cli.rehearse.scenarios as scenarios
     if args.check:
         return scenarios.check(args.check, as_json=bool(args.json))
@@ -143,7 +160,7 @@ def _show_scenarios(args: argparse.Namespace) -> int:
 
 
 def _play(args: argparse.Namespace) -> int:
-    with server_extra("a rehearsal"):
+    with server_extra("rehearse"):
         from forewarn.testing.scenario.parser import load_scenario
         from forewarn.testing.scenario.player import ScenarioRun, play
         from forewarn.testing.scenario.results import as_junit
@@ -183,5 +200,5 @@ def _write_result(played: "ScenarioResult", *, as_json: bool) -> None:
         write(paragraph(reason, indent=2))
     if not played.has_passed:
         write_part("what happened", played.timeline)
-        write_part("the program wrote, last", played.output.splitlines()[-20:])
+        write_part("last output of the program", played.output.splitlines()[-20:])
     write(results.summary(played))

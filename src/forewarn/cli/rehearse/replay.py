@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from forewarn.testing.replay.server import Replay
 
 _DESCRIPTION = """\
-Serve a tape as the service did of which it was made: the same documents in
-the same order, after the same time, or --speed times as fast. NotBefore lies
-as far ahead as it did, by the service's Date. The tape begins with the first
-question for events. Approvals are taken and shown; they do not change its
-course. It needs the extra `server`."""
+Serve a recording: the same documents in the same order, after the same time, or
+--speed times as fast. NotBefore is as far ahead of the Date header as in the
+recording. The replay starts with the first request for events. Approvals are
+accepted and shown, but do not change the replay. This requires the extra
+`server`."""
 
 _FASTEST = 100_000.0
 
@@ -59,35 +59,37 @@ _OPTIONS = (
         metavar="N",
         read=_read_speed,
         default=1.0,
-        help="how many seconds of the tape pass in one",
+        help="playback speed; with 60, a minute takes a second",
     ),
     Option(
         flag="--shown",
         metavar="DURATION",
         read=read_real_duration,
         default=1.0,
-        help="how long each document is shown at least, in real time",
+        shown_default="1s",
+        help="minimum time to show each document, in real time",
     ),
     Option(
         flag="--metadata",
         metavar="HOST:PORT",
         default="127.0.0.1:8254",
-        help="where to answer; port 0 is any free one",
+        help="address to serve on; port 0 selects a free port",
     ),
     Option(
         flag="--vm",
         metavar="NAME",
-        help="who asks; the VM that the tape was made in, if it is not given",
+        help="VM that clients act as",
+        shown_default="the VM of the recording",
     ),
-    Option(flag="--at-once", switch=True, help="do not wait for the first question"),
+    Option(flag="--at-once", switch=True, help="start without waiting for a request"),
     Option(
         flag="--expect-approval",
         switch=True,
-        help="end with 1 unless every event was approved while it was Scheduled",
+        help="exit with 1 unless every event is approved while it is Scheduled",
     ),
     (
-        Option(flag="--once", switch=True, help="end with the tape"),
-        Option(flag="--loop", switch=True, help="begin again when it has ended"),
+        Option(flag="--once", switch=True, help="exit at the end of the recording"),
+        Option(flag="--loop", switch=True, help="start again at the end"),
     ),
 )
 
@@ -98,26 +100,28 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "replay",
         _replay,
-        summary="serve a tape that was recorded",
+        summary="serve a recording made by `forewarn record`",
         description=_DESCRIPTION,
-        example="forewarn replay tape.jsonl --speed 60",
+        example="forewarn replay recording.jsonl --speed 60",
         options=_OPTIONS,
         common=(JSON,),
     )
-    parser.add_argument("tape", metavar="TAPE", help="the tape")
+    parser.add_argument(
+        "recording", metavar="RECORDING", help="file with the recording"
+    )
 
 
 def _replay(args: argparse.Namespace) -> int:
     """Serve the recording until a signal, or until it ends with --once."""
     if args.loop and args.expect_approval:
-        raise WrongUsage("--expect-approval asks for one run of the tape, not --loop")
-    recording = read_recording(Path(args.tape))
+        raise WrongUsage("--expect-approval and --loop cannot be used together")
+    recording = read_recording(Path(args.recording))
     if recording.is_cut:
-        write_error(f"the last line of {args.tape} breaks off, and is left out")
+        write_error(f"omitting the last line of {args.recording}, which is incomplete")
     with stop_on_signals() as stop:
         display = _Display(stop, as_json=bool(args.json))
         with _open(recording, args, display) as playing:
-            display.welcome(args.tape, playing)
+            display.welcome(args.recording, playing)
             stop.wait()
         missing = playing.unapproved if args.expect_approval else ()
     for event in missing:
@@ -164,7 +168,7 @@ class _Display:
         takes = format_duration(round(schedule.ends))
         self._write(
             f"metadata  {playing.base}\n"
-            f"{name}: {documents} in {length}, which takes {takes} at speed"
+            f"{name}: {documents} in {length}, replayed in {takes} at speed"
             f" {schedule.speed:g}",
             {
                 "metadata": [playing.base],
@@ -197,7 +201,7 @@ class _Display:
 
     def end(self) -> None:
         """Print that the recording is over, and stop the replay."""
-        self._write("the tape is over", {"over": True})
+        self._write("end of the recording", {"over": True})
         self._stop.wake()
 
     def _write(self, text: str, plain: Mapping[str, object]) -> None:

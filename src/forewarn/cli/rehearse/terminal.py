@@ -51,7 +51,7 @@ def screen_on(stream: IO[str], steps: int) -> ProgressScreen:
 
 
 class _ProgressLog(ProgressScreen):
-    """Writes one line per finished step that was reached, as suits a log."""
+    """Writes one line for each finished step that was reached."""
 
     def __init__(self, stream: IO[str], steps: int) -> None:
         self._stream = stream
@@ -120,7 +120,7 @@ def open_result_file(name: str | None, cleanup: ExitStack) -> IO[str] | None:
         # "replace", since a scenario's file name may not be valid text.
         file = Path(name).open("w", encoding="utf-8", errors="replace")  # noqa: SIM115
     except OSError as error:
-        raise CannotStart(f"{name} cannot be written: {error.strerror}") from error
+        raise CannotStart(f"cannot write {name}: {error.strerror}") from error
     cleanup.callback(_remove_if_empty, Path(name))
     return cleanup.enter_context(file)
 
@@ -135,7 +135,7 @@ def write_lines(file: IO[str] | None, lines: Iterable[str]) -> None:
     except OSError as error:
         with suppress(OSError):  # closing fails for the same reason
             file.close()
-        raise Unavailable(f"{file.name} cannot be written: {error.strerror}") from error
+        raise Unavailable(f"cannot write {file.name}: {error.strerror}") from error
 
 
 def _remove_if_empty(path: Path) -> None:
@@ -161,8 +161,8 @@ def write_part(title: str, lines: Sequence[str]) -> None:
 def prepare_process() -> None:
     """Keep the service's log off the terminal, and exit cleanly on signals.
 
-    The verdict has what matters of the log. After SIGTERM and SIGHUP, the program is
-    stopped as well.
+    The verdict contains what matters of the log. SIGTERM and SIGHUP also stop the
+    program.
     """
     logging.getLogger("forewarn").addHandler(logging.NullHandler())
 

@@ -13,10 +13,9 @@ from forewarn.cli.values import read_time_or_duration
 _TIMEOUT = 3600.0  # seconds; everything that falls due on the way runs first
 
 _ADVANCE = """\
-Move the manual clock on, by a duration (15m, 1h30m) or to a time
-(2026-01-31T12:15:00Z). Everything that falls due on the way happens, in order,
-before the command returns. Only a service that was started with --clock manual
-can be moved."""
+Advance the manual clock by a duration (15m, 1h30m) or to a time
+(2026-01-31T12:15:00Z). Everything that is due by then happens, in order, before
+the command returns. The service must have been started with --clock manual."""
 
 
 def register(subcommands: Subcommands) -> None:
@@ -24,22 +23,22 @@ def register(subcommands: Subcommands) -> None:
     commands = add_noun(
         subcommands,
         "clock",
-        summary="show the service's clock, or move it on",
+        summary="show the service's clock, or advance a manual clock",
         example="forewarn clock advance 15m",
     )
     add_command(
         commands,
         "show",
         _show,
-        summary="show what time it is for the service",
-        description="Show the service's clock, which need not be this machine's.",
+        summary="show the service's clock",
+        description="Show the service's clock, which can differ from this machine's.",
         example="forewarn clock show",
     )
     parser = add_command(
         commands,
         "advance",
         _advance,
-        summary="move a manual clock on",
+        summary="advance a manual clock",
         description=_ADVANCE,
         example="forewarn clock advance 15m",
     )
@@ -47,7 +46,7 @@ def register(subcommands: Subcommands) -> None:
         "to",
         metavar="DURATION|TIME",
         type=read_time_or_duration,
-        help="how far, or to when",
+        help="duration to advance by, or time to advance to",
     )
 
 
@@ -71,4 +70,4 @@ def _lines(plain: object) -> Iterator[str]:
     yield f"{format_time(reply.time('now')) or 'unknown'} ({reply.text('clock')} clock)"
     if until := reply.time("stands_still_until"):
         system = format_time(reply.time("system_now"))
-        yield f"stands still until {format_time(until)}; the system's clock: {system}"
+        yield f"stands still until {format_time(until)} (system clock: {system})"

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 
 from forewarn.cli.api import api_of, segment
 from forewarn.cli.options import Option, Subcommands, add_command, add_noun
@@ -11,16 +10,18 @@ from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import one_of, read_fraction, read_number, read_real_duration
 from forewarn.core.faults import FaultKind, FaultOn
 from forewarn.errors import Misunderstood
-from forewarn.formats import exact_duration, join_names
+from forewarn.formats import count, format_duration, join_names
 
 _ADD = """\
-Let the service answer VMs wrongly on purpose, to see what programs make of it:
+Inject a fault into the responses of the metadata plane, to test how programs
+handle it. The kinds of faults:
+
 {kinds}
-All times are real ones, whatever the service's clock."""
+
+All durations are in real time, whatever the service's clock."""
 
 _CLEAR = """\
-Let the service behave again: end one fault, or all of them. They also end with
-the service."""
+Clear one fault, or all faults. Faults also end when the service stops."""
 
 #: Option names and their API field names.
 _FIELDS: Mapping[str, str] = {
@@ -37,43 +38,50 @@ _OPTIONS = (
         flag="--vm",
         metavar="NAME",
         repeated=True,
-        help="whose requests it befalls; those of all, if not given",
+        help="only requests of these VMs",
+        shown_default="all VMs",
     ),
     Option(
         flag="--on",
         metavar="|".join(FaultOn),
         read=one_of(*FaultOn),
-        help="which requests it befalls; any, if not given",
+        help="only requests of this kind",
+        shown_default="any",
     ),
     Option(
         flag="--count",
         metavar="N",
         read=read_number,
-        help="how many requests it befalls; all, if not given",
+        help="number of requests to affect",
+        shown_default="no limit",
     ),
     Option(
         flag="--probability",
         metavar="P",
         read=read_fraction,
-        help="with which it befalls each, such as 0.25; 1 if not given",
+        help="probability that a request is affected, such as 0.25",
+        shown_default="1",
     ),
     Option(
         flag="--for",
         metavar="DURATION",
         read=read_real_duration,
-        help="how long it lasts; until it is cleared, if not given",
+        help="how long the fault lasts",
+        shown_default="until it is cleared",
     ),
     Option(
         flag="--delay",
         metavar="DURATION",
         read=read_real_duration,
-        help="how late a slow answer is; 5s if not given",
+        help="delay of slow and slow-first-call",
+        shown_default="5s",
     ),
     Option(
         flag="--retry-after",
         metavar="SECONDS",
         read=read_number,
-        help="how long a 429 or 503 asks to wait; 1 if not given",
+        help="Retry-After header of 429 and 503",
+        shown_default="1",
     ),
 )
 
@@ -83,39 +91,42 @@ def register(subcommands: Subcommands) -> None:
     commands = add_noun(
         subcommands,
         "faults",
-        summary="answer VMs wrongly on purpose, for rehearsals",
+        summary="inject faults into responses to VMs",
         example="forewarn faults add 503 --vm web-0 --count 3",
     )
     adding = add_command(
         commands,
         "add",
         _add_fault,
-        summary="let the service misbehave",
+        summary="inject a fault",
         description=_ADD.format(kinds="\n".join(_kinds())),
         example="forewarn faults add slow --delay 2s --for 30s",
         options=_OPTIONS,
     )
     adding.add_argument(
-        "kind", metavar="KIND", type=one_of(*FaultKind), help="what goes wrong"
+        "kind",
+        metavar="KIND",
+        type=one_of(*FaultKind),
+        help="kind of fault, from the list above",
     )
     add_command(
         commands,
         "list",
         _list_faults,
-        summary="list the faults in force",
-        description="List the faults in force: what goes wrong, for whom, until when.",
+        summary="list active faults",
+        description="List the active faults with their kinds, VMs and limits.",
         example="forewarn faults list",
     )
     clearing = add_command(
         commands,
         "clear",
         _clear,
-        summary="let the service behave again",
+        summary="clear one fault or all faults",
         description=_CLEAR,
         example="forewarn faults clear",
     )
     clearing.add_argument(
-        "id", metavar="ID", nargs="?", help="which fault; all, if not given"
+        "id", metavar="ID", nargs="?", help="id of the fault; omit to clear all"
     )
 
 
@@ -146,14 +157,14 @@ def _list_faults(args: argparse.Namespace) -> int:
 def _lines(faults: Sequence[object]) -> Iterator[str]:
     header = ("ID", "KIND", "ON", "VMS", "UNTIL", "SET BY")
     rows = [_row(object_from(fault)) for fault in faults]
-    yield table(header, rows) if rows else "No faults: the service behaves."
+    yield table(header, rows) if rows else "No active faults."
 
 
 def _clear(args: argparse.Namespace) -> int:
     path = "/v1/faults" if args.id is None else f"/v1/faults/{segment(args.id)}"
     api_of(args).request("DELETE", path)
-    ended = "All faults are" if args.id is None else f"Fault {args.id} is"
-    return write_response(args, {"cleared": args.id or "all"}, [f"{ended} cleared."])
+    what = "all faults" if args.id is None else f"fault {args.id}"
+    return write_response(args, {"cleared": args.id or "all"}, [f"Cleared {what}."])
 
 
 def _row(fault: JsonObject) -> tuple[str, ...]:
@@ -169,21 +180,21 @@ def _vms(fault: JsonObject) -> str:
 def _limits(fault: JsonObject) -> str:
     """Describe how long the fault stays active and how often it applies."""
     parts = []
-    count, seconds = fault.number("left"), fault.text("left_seconds")
-    if count is not None:
-        parts.append("once more" if count == 1 else f"{count} times more")
+    left, seconds = fault.number("left"), fault.text("left_seconds")
+    if left is not None:
+        parts.append(count(left, "more request"))
     if seconds is not None:
         parts.append(f"for {_format_seconds(seconds)}")
     chance = fault.text("probability")
     if chance not in (None, "1", "1.0"):
         parts.append(f"with probability {chance}")
-    if count is None and seconds is None:
+    if left is None and seconds is None:
         parts.append("until it is cleared")
     return ", ".join(parts)
 
 
 def _format_seconds(seconds: str) -> str:
     try:
-        return exact_duration(timedelta(seconds=float(seconds)))
+        return format_duration(float(seconds))
     except ValueError as error:
         raise Misunderstood(f"{seconds!r} is not a number of seconds") from error

@@ -1,4 +1,4 @@
-"""`forewarn health`: readiness check, for scripts and containers that wait."""
+"""`forewarn health`: readiness check for scripts and containers."""
 
 import argparse
 import time
@@ -16,17 +16,17 @@ _MIN_TIMEOUT, _MAX_TIMEOUT = 1.0, 5.0  # seconds for one response
 _PAUSE = 0.2  # seconds between two attempts
 
 _DESCRIPTION = """\
-Ask the service whether it shows VMs what it should; that needs no token. The
-exit code is 0 if it does, else 1: as the health check of a container wants it,
-and a script that starts the service and has to wait for it. A service that
-misbehaves on purpose is ready, and that is told."""
+Check whether the service is ready, that is, whether VMs see current events. No
+token is required. The exit code is 0 if it is ready and 1 if not, as container
+health checks expect. A service with injected faults is ready; the output names
+the faults."""
 
 _WAIT = Option(
     flag="--wait",
     metavar="DURATION",
     read=read_duration,
     default=0,
-    help="how long to go on asking until it is ready",
+    help="how long to wait for the service to become ready",
 )
 
 
@@ -37,7 +37,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "health",
         _run,
-        summary="say whether the service is ready, or wait until it is",
+        summary="check whether the service is ready, or wait for it",
         description=_DESCRIPTION,
         example="forewarn health --wait 30s",
         options=(_WAIT,),
@@ -67,7 +67,7 @@ def _readiness(api: ControlApi, until: float) -> JsonObject:
     response = object_from(api.request("GET", "/readyz", timeout=timeout))
     if response.text("status") == "ready":
         return response
-    raise Misunderstood(f"{api.url} does not answer as forewarn does; is --url right?")
+    raise Misunderstood(f"{api.url} is not a forewarn control API; check --url")
 
 
 def _is_final(error: ForewarnError) -> bool:
@@ -77,8 +77,8 @@ def _is_final(error: ForewarnError) -> bool:
 
 def _describe(response: JsonObject) -> Iterator[str]:
     faults = response.names("faults")
-    on_purpose = f", but misbehaving on purpose: {join_names(faults)}"
-    yield f"ready{on_purpose if faults else ''}"
+    injected = f", with injected faults: {join_names(faults)}"
+    yield f"ready{injected if faults else ''}"
     for warning in response.names("warnings"):
         yield f"warning: {warning}"
 

@@ -26,13 +26,14 @@ from forewarn.notifiers.targets import TIMEOUT, Target, url_without_secrets
 from forewarn.notifiers.webhook import Webhook, envelope
 
 _TEST = """\
-Send one event of the type dev.forewarn.Test to a webhook, from here: no service
-is needed. It is signed if there is a secret. Exit code 0 if it is answered 2xx."""
+Send an event of type dev.forewarn.Test to a webhook. This command sends it
+itself, without the service, and signs it if you set a secret. The exit code is
+0 if the webhook returns a 2xx status."""
 
 _SECRET = Option(
     flag="--secret",
     metavar="SECRET",
-    help="what to sign with; better kept in the environment",
+    help="secret that signs the event; safer in the environment",
 )
 
 
@@ -41,15 +42,16 @@ def register(subcommands: Subcommands) -> None:
     commands = add_noun(
         subcommands,
         "notify",
-        summary="show who is told of what happens, or try a webhook",
+        summary="list notification targets, or test a webhook",
         example="forewarn notify list",
     )
     add_command(
         commands,
         "list",
         _list_targets,
-        summary="show who is told, and how far each is",
-        description="Show each target, how far it is, and what keeps it.",
+        summary="list notification targets and their progress",
+        description="List each notification target with its position in the journal,"
+        " its backlog and its last error.",
         example="forewarn notify list",
     )
     parser = add_command(
@@ -62,7 +64,7 @@ def register(subcommands: Subcommands) -> None:
         options=(_SECRET,),
         common=(JSON,),
     )
-    parser.add_argument("to", metavar="URL", help="where the webhook is")
+    parser.add_argument("to", metavar="URL", help="URL of the webhook")
 
 
 # --- list --------------------------------------------------------------------
@@ -76,8 +78,8 @@ def _list_targets(args: argparse.Namespace) -> int:
 def _lines(targets: Sequence[object]) -> Iterator[str]:
     header = ("NAME", "KIND", "POSITION", "BEHIND", "STATE", "LAST SUCCESS", "ERROR")
     rows = [_row(object_from(target)) for target in targets]
-    nobody = "Nobody is told; `forewarn serve --webhook URL` tells somebody."
-    yield table(header, rows) if rows else nobody
+    nothing = "No notification targets; add one with `forewarn serve --webhook URL`."
+    yield table(header, rows) if rows else nothing
 
 
 def _row(target: JsonObject) -> tuple[str, ...]:
@@ -105,7 +107,9 @@ def _state(target: JsonObject) -> str:
 
 def _error(target: JsonObject) -> str:
     failures = target.number("failures") or 0
-    return f"{count(failures, 'time')}: {target.text('last_error')}" if failures else ""
+    if not failures:
+        return ""
+    return f"{count(failures, 'failure')}: {target.text('last_error')}"
 
 
 # --- test --------------------------------------------------------------------
@@ -115,7 +119,7 @@ def _test(args: argparse.Namespace) -> int:
     url, began = _url(args.to), time.monotonic()
     try:
         response: http_post.PostResponse | None = _send(url, args.secret)
-        message = f"{url_without_secrets(url)} answered {response}"
+        message = f"{url_without_secrets(url)} returned {response}"
     except Undelivered as error:
         response, message = None, str(error)
     seconds = time.monotonic() - began
@@ -159,6 +163,6 @@ def _send(url: str, secret: str | None) -> http_post.PostResponse:
         kind="Test",
         subject=None,
         at=now(),
-        data={"message": "This is a test by `forewarn notify test`."},
+        data={"message": "Test event sent by `forewarn notify test`"},
     )
     return Webhook(target, source="/forewarn", now=now).send(event)

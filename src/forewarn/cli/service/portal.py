@@ -8,9 +8,9 @@ from forewarn.cli.output import fields, write_response
 from forewarn.cli.responses import object_from
 
 _DESCRIPTION = """\
-Say where the portal is, the service's page for people, and with which token to
-sign in there: the one that this command itself uses. Whoever reads it can do
-what you can."""
+Print the address of the portal, which is the web interface of the service, and
+the token to sign in with. It is the token that this command uses; anyone who
+has it can do what you can do."""
 
 
 def register(subcommands: Subcommands) -> None:
@@ -19,7 +19,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "portal",
         _show,
-        summary="say where the portal is, and how to sign in",
+        summary="print the portal's address and a token to sign in with",
         description=_DESCRIPTION,
         example="forewarn portal",
     )
@@ -31,5 +31,9 @@ def _show(args: argparse.Namespace) -> int:
     name, role = session.text("name"), session.text("role")
     where = f"{api.url}/portal/"
     plain = {"portal": where, "token": api.token, "name": name, "role": role}
-    about = (("portal", where), ("token", api.token), ("of", f"{name}, {role}"))
+    about = (
+        ("portal", where),
+        ("token", api.token),
+        ("signs in as", f"{name} (role: {role})"),
+    )
     return write_response(args, plain, [fields(about)])

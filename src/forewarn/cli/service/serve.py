@@ -28,13 +28,13 @@ example:
   forewarn serve --fleet fleet.toml
   forewarn serve --store memory --clock manual --metadata 127.0.0.1:0
 
-Every option can also be given in the environment, as FOREWARN_ and its name, or
-in the file that --config names.
+Every option can also be set as an environment variable, or in the file that
+--config names.
 """
 
 _log = logging.getLogger(__name__)
 
-_FEWEST_FILES = 64  # with which everything works
+_FEWEST_FILES = 64  # the least with which everything works
 _LEAST_MEMORY = 512 << 20  # bytes of address space; with less, some starts fail
 _CHECK = 5.0  # seconds between two checks for threads that have ended
 _STOP_LIMIT = 4.0  # seconds until a stop that hangs, as on a slow disk, is cut short
@@ -45,7 +45,8 @@ def register(subcommands: options.Subcommands) -> None:
     parser = subcommands.add_parser(
         "serve",
         help="run the service",
-        description="Run the metadata plane for VMs and the control plane for you.",
+        description="Run the metadata service for VMs and the control plane for"
+        " operators.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -54,7 +55,7 @@ def register(subcommands: options.Subcommands) -> None:
         if setting.metavar is not None:
             _add(parser, setting)
     parser.add_argument(
-        "--config", metavar="FILE", help="a TOML file with settings [$FOREWARN_CONFIG]"
+        "--config", metavar="FILE", help="TOML file with settings [$FOREWARN_CONFIG]"
     )
     parser.set_defaults(run=run)
     options.add(parser, options.JSON)
@@ -120,23 +121,23 @@ def _serve(config: Config, *, as_json: bool) -> NoReturn:
 
 
 def _give_up(ended: Sequence[str]) -> NoReturn:
-    """End at once, as a crash does, so that the service manager starts it again."""
+    """Exit immediately, as in a crash, so that the service manager restarts it."""
     _log.critical("a thread of the service has ended: %s; exiting", ", ".join(ended))
     _exit(1)
 
 
 def _limit_stop() -> None:
-    """Exit soon even if the stop hangs: what was acknowledged is committed."""
+    """Exit soon even if the stop hangs: acknowledged changes are committed."""
     timer = Timer(_STOP_LIMIT, _cut_stop_short)
     timer.daemon = True
-    with suppress(RuntimeError):  # out of threads: the stop takes as long as it takes
+    with suppress(RuntimeError):  # out of threads: the stop has no time limit
         timer.start()
 
 
 def _cut_stop_short() -> None:
     _log.warning(
-        "the stop takes more than %g s, as on a slow disk; exiting. Everything"
-        " acknowledged is saved; the last heartbeat may be missing, and some"
+        "stopping takes more than %g s, probably because of a slow disk; exiting. All"
+        " acknowledged changes are saved; the last heartbeat may be missing, and some"
         " notifications may be sent again",
         _STOP_LIMIT,
     )
@@ -151,9 +152,9 @@ def _exit(code: int) -> NoReturn:
 
 
 def _allow_many_files() -> None:
-    """Raise the limit of open files to its maximum: each connection is a file.
+    """Raise the limit on open files to its maximum: each connection is a file.
 
-    Raise `CannotStart` if that is too low for a start.
+    Raise `CannotStart` if the maximum is too low.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
@@ -161,25 +162,24 @@ def _allow_many_files() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if resource.RLIM_INFINITY != soft < _FEWEST_FILES:
         raise CannotStart(
-            f"only {soft} files may be open, and forewarn needs at least"
-            f" {_FEWEST_FILES}: raise the limit with `ulimit -n`, or LimitNOFILE= in"
-            " systemd"
+            f"the limit on open files is {soft}, and forewarn needs at least"
+            f" {_FEWEST_FILES}: raise it with `ulimit -n`, or LimitNOFILE= in systemd"
         )
 
 
 def _refuse_little_memory() -> None:
-    """Raise `CannotStart` if the limit of memory is too low: libraries would abort."""
+    """Raise `CannotStart` if the memory limit is too low: libraries would abort."""
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if resource.RLIM_INFINITY != soft < _LEAST_MEMORY:
         raise CannotStart(
-            f"only {soft >> 20} MiB of memory may be used, and forewarn needs at least"
-            f" {_LEAST_MEMORY >> 20}: raise the limit with `ulimit -v`, or LimitAS= in"
+            f"the memory limit is {soft >> 20} MiB, and forewarn needs at least"
+            f" {_LEAST_MEMORY >> 20} MiB: raise it with `ulimit -v`, or LimitAS= in"
             " systemd"
         )
 
 
 def _print_addresses(metadata: Sequence[str], control: str, *, as_json: bool) -> None:
-    """Print where both planes answer; serve even if nobody can read it."""
+    """Print the addresses of both planes; serve even if they cannot be printed."""
     lines = [*(f"metadata  {address}" for address in metadata), f"control   {control}"]
     addresses = {"metadata": [*metadata], "control": control}
     text = json.dumps(addresses) if as_json else "\n".join(lines)

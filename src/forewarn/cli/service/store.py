@@ -18,29 +18,30 @@ if TYPE_CHECKING:
     from forewarn.stores.database import Database
 
 _CHECK = """\
-Show the revision of the database, whether this forewarn can use it, and whether
-a SQLite file is damaged. The content is checked by replaying the whole journal,
-which takes about 30 seconds for a million entries. The service may be running.
-The exit code is 0 if the database is current and sound, else 1."""
+Show the revision of the database, whether this version of forewarn can use it,
+and whether a SQLite file is damaged. The content is checked by replaying the
+whole journal, which takes about 30 seconds for a million entries. The service
+may be running. The exit code is 0 if the database is current and sound,
+otherwise 1."""
 
 _UPGRADE = """\
-Upgrade a database of an older forewarn to the newest revision. Stop the service
-first. A SQLite file is copied before the upgrade; PostgreSQL is not, so back it
-up yourself. A failed upgrade changes nothing."""
+Upgrade the database of an older version of forewarn to the newest revision. Stop
+the service first. A SQLite file is copied before the upgrade; a PostgreSQL
+database is not, so back it up yourself. A failed upgrade changes nothing."""
 
 _BACKUP = """\
 Copy a SQLite database to a new file. The service may be running. When the
 command succeeds, the copy is complete, checked and on disk. An incomplete copy
-never has the name FILE. A backup that was copied over the file of a running
-service is combined with the commits that are in its log."""
+never has the name FILE. If a backup was copied over the file of a running
+service, the copy combines it with the commits in the service's log."""
 
 _STORE = Option(
     flag="--store",
     metavar="URL",
-    help="where the state is kept, as for `forewarn serve`; a file in the state"
-    " directory if it is given nowhere",
+    help="database, as for `forewarn serve`",
+    shown_default="a file in the state directory",
 )
-_MEMORY = "a store in memory ends with its service"
+_MEMORY = "a memory store exists only inside its service"
 
 
 def register(subcommands: Subcommands) -> None:
@@ -55,7 +56,7 @@ def register(subcommands: Subcommands) -> None:
         commands,
         "check",
         _check,
-        summary="show whether the database can be used",
+        summary="check whether the database can be used",
         description=_CHECK,
         example="forewarn store check",
         common=(_STORE,),
@@ -64,7 +65,7 @@ def register(subcommands: Subcommands) -> None:
         commands,
         "upgrade",
         _upgrade,
-        summary="upgrade the database of an older forewarn",
+        summary="upgrade the database of an older version",
         description=_UPGRADE,
         example="forewarn store upgrade --store postgresql://forewarn@db/forewarn",
         common=(_STORE,),
@@ -78,7 +79,7 @@ def register(subcommands: Subcommands) -> None:
         example="forewarn store backup /backup/forewarn.db",
         common=(_STORE,),
     )
-    backup_parser.add_argument("file", metavar="FILE", help="the file to create")
+    backup_parser.add_argument("file", metavar="FILE", help="file to create")
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -136,13 +137,13 @@ def _backup(args: argparse.Namespace) -> int:
     """Copy a SQLite database; show the command for any other."""
     url, target = _url(args), Path(args.file)
     if url == "memory":
-        raise InvalidInput(f"there is nothing to back up: {_MEMORY}")
+        raise InvalidInput(f"nothing to back up: {_MEMORY}")
     database = _database(url)
     if url.startswith(POSTGRES):
         from forewarn.stores.postgres_connection import dump_command
 
         command = dump_command(url, args.file)
-        raise InvalidInput(f"back up PostgreSQL with its own command: {command}")
+        raise InvalidInput(f"cannot back up PostgreSQL; use its own command: {command}")
     from forewarn.stores.sqlite import back_up
 
     with exit_on_signals():

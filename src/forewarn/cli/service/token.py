@@ -27,27 +27,30 @@ _OPTIONS = (
         flag="--role",
         metavar="|".join(_ROLES),
         read=one_of(*_ROLES),
-        help="what its holder may do; with --group it is `group`",
+        help="role of the token",
+        shown_default="group, if --group is set",
     ),
-    Option(flag="--group", metavar="NAME", help="the group that it is for"),
+    Option(flag="--group", metavar="NAME", help="group that the token is limited to"),
     Option(
         flag="--expires",
         metavar="DURATION|TIME",
         read=read_time_or_duration,
-        help="until when it is good; for ever if not given",
+        help="when the token expires",
+        shown_default="never",
     ),
 )
 
 _CREATE = """\
-Make a token and print it: this once, as only its digest is kept. A viewer
-reads; an operator announces, approves and cancels, too; an admin also manages
-tokens and the fleet. A token with --group reads, approves and asks for user
-operations in that group alone, and learns of no other. The journal calls its
-holder by NAME."""
+Create a token and print it. It cannot be shown again, because the service stores
+only its digest. A viewer can read; an operator can also announce, approve and
+cancel; an admin can also manage tokens and the fleet. With --group, the token
+can read, approve and request user operations in that group only, and sees no
+other group. The journal shows NAME as the actor."""
 
 _REVOKE = """\
-Let a token be good for nothing, at once. The journal keeps what its holder did.
-The token that the service was started with, admin, is changed where it is kept."""
+Revoke a token, effective immediately. The journal keeps the entries of its
+holder. The admin token that the service was started with cannot be revoked;
+change it where it is stored."""
 
 
 def register(subcommands: Subcommands) -> None:
@@ -55,36 +58,39 @@ def register(subcommands: Subcommands) -> None:
     commands = add_noun(
         subcommands,
         "token",
-        summary="make, list and revoke tokens",
+        summary="create, list and revoke API tokens",
         example="forewarn token create ci --role viewer --expires 90d",
     )
     create_parser = add_command(
         commands,
         "create",
         _create,
-        summary="make a token, and print it once",
+        summary="create a token and print it",
         description=_CREATE,
         example="forewarn token create web-team --group web --expires 90d",
         options=_OPTIONS,
     )
-    create_parser.add_argument("name", metavar="NAME", help="what its holder is called")
+    create_parser.add_argument("name", metavar="NAME", help="name of its holder")
     add_command(
         commands,
         "list",
         _list_tokens,
-        summary="list the tokens that are not revoked",
-        description="List tokens: what they are for, until when, when last used.",
+        summary="list API tokens",
+        description="List tokens with their role, expiry and last use. Revoked tokens"
+        " are not listed.",
         example="forewarn token list",
     )
     revoke_parser = add_command(
         commands,
         "revoke",
         _revoke,
-        summary="let a token be good for nothing",
+        summary="revoke a token",
         description=_REVOKE,
         example="forewarn token revoke ci",
     )
-    revoke_parser.add_argument("name", metavar="NAME|ID", help="which token")
+    revoke_parser.add_argument(
+        "name", metavar="NAME|ID", help="name or id of the token"
+    )
 
 
 def _create(args: argparse.Namespace) -> int:
@@ -96,7 +102,7 @@ def _create(args: argparse.Namespace) -> int:
     token = object_from(api.request("POST", "/v1/tokens", body))
     # The token alone is on standard output, for $(forewarn token create ...).
     about = f"token {token.text('name')}, {_described(token, now)}"
-    sys.stderr.write(f"{paragraph(about)}\nIt is shown this once:\n")
+    sys.stderr.write(f"{paragraph(about)}\nIt will not be shown again:\n")
     sys.stderr.flush()
     write(token.text("token") or "")
     return 0
@@ -110,17 +116,17 @@ def _list_tokens(args: argparse.Namespace) -> int:
 
 def _lines(tokens: Sequence[object], api: ControlApi) -> Iterator[str]:
     if not tokens:
-        yield "No tokens but admin, which the service was started with."
+        yield "No tokens except admin, which the service was started with."
         return
     now = api.now()
-    header = ("NAME", "ROLE", "EXPIRES", "LAST USED", "MADE BY", "ID")
+    header = ("NAME", "ROLE", "EXPIRES", "LAST USED", "CREATED BY", "ID")
     rows = [object_from(token) for token in tokens]
     yield table(header, [_row(token, now) for token in rows])
     for token in rows:
         if refused := token.number("refused"):
             yield (
-                f"limited: token {token.text('name')}, {count(refused, 'request')}"
-                " refused recently: it had too many requests or streams at once"
+                f"limited: token {token.text('name')}: {count(refused, 'request')}"
+                " rejected recently, because it had too many at once"
             )
 
 
@@ -137,14 +143,14 @@ def _row(token: JsonObject, now: datetime) -> Sequence[str]:
 
 def _revoke(args: argparse.Namespace) -> int:
     api_of(args).request("DELETE", f"/v1/tokens/{segment(args.name)}")
-    lines = [f"Token {args.name} is revoked."]
+    lines = [f"Revoked token {args.name}."]
     return write_response(args, {"revoked": args.name}, lines)
 
 
 def _body(args: argparse.Namespace) -> dict[str, object]:
     role = args.role or ("group" if args.group else None)
     if role is None:
-        raise WrongUsage(f"say what it is for: --role {'|'.join(_ROLES)} or --group")
+        raise WrongUsage(f"set --role {'|'.join(_ROLES)}, or --group NAME")
     body: dict[str, object] = {"name": args.name, "role": role}
     if args.group is not None:
         body["group"] = args.group
@@ -158,7 +164,7 @@ def _body(args: argparse.Namespace) -> dict[str, object]:
 
 def _described(token: JsonObject, now: datetime) -> str:
     until = format_when(token.time("expires_at"), now)
-    ends = f"good until {until}" if until else "good until it is revoked"
+    ends = f"valid until {until}" if until else "valid until revoked"
     return f"{_role(token)}, {ends}."
 
 
