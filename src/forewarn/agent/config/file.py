@@ -179,7 +179,8 @@ def _hook(name: str, table: object, above: Location) -> Hook:
         location.refuse("a hook needs `command` or `python`")
     if "/" in settings.get("command", [""])[0]:
         program, *words = settings["command"]
-        settings["command"] = (str(location.folder / program), *words)
+        path = (location.folder / program).absolute()  # else $PATH may be searched
+        settings["command"] = (str(path), *words)
     return Hook(name=name, **settings)
 
 
