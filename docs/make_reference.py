@@ -132,13 +132,12 @@ def _schema(name: str, schema: Mapping[str, Mapping[str, object]]) -> Iterator[s
 
 
 def _metrics() -> Iterator[str]:
-    yield "`GET /metrics` on the control plane returns these metrics, in the Prometheus"
-    yield "or OpenMetrics text format. It requires a token with the role viewer,"
-    yield "operator or admin. See [how to monitor the service](../how-to/monitor.md)."
-    yield ""
-    yield "Counters and histograms are reset at every start. Seconds are those of the"
-    yield "service's clock, unless the description says otherwise. The `process_...`"
-    yield "metrics are the standard ones of the Prometheus client library."
+    yield "`GET /metrics` on the control plane returns these metrics in the Prometheus"
+    yield "text format or as OpenMetrics ([how to use them](../how-to/monitor.md)). The"
+    yield "request needs a token with the role viewer or higher. Counters and"
+    yield "histograms start over when the service restarts. Durations are measured with"
+    yield "the service's clock unless the description says otherwise. The `process_...`"
+    yield "metrics come from the Prometheus client library."
     yield ""
     yield "| metric | type | labels | description |"
     yield "|---|---|---|---|"

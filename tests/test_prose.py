@@ -64,6 +64,7 @@ INSTEAD = tuple(RULES.values())
 #: Text of others, data that was recorded, and this file.
 LEFT_OUT = re.compile(
     r"LICENSE|requirements/|tests/golden/|tests/test_prose\.py|.*/vendor/"
+    r"|src/forewarn/stores/migrations/versions/"
     r"|.*\.(gz|png|svg|jsonl|sql|typed)$"
 )
 #: Code in Markdown, and quotations.
@@ -91,6 +92,8 @@ def passages(name: str, text: str) -> Iterator[tuple[int, str]]:
         yield from _of_python(text)
     elif name.endswith(".md"):
         yield 1, CODE.sub(lambda code: "\n" * code[0].count("\n"), text)
+    elif name.endswith(".yml"):
+        yield 1, re.sub(r"\{[^}\n]*\}|`[^`\n]*`", "", text)  # PromQL, quoted names
     else:
         yield 1, text
 

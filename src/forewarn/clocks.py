@@ -1,4 +1,4 @@
-"""Clocks: system time, N times as fast, or advanced manually."""
+"""Clocks: system time, N times faster, or manual."""
 
 import re
 import time
@@ -71,7 +71,7 @@ class ManualClock:
     def move_to(self, moment: datetime) -> None:
         """Move the clock forward to `moment`."""
         if moment < self._now:
-            raise InvalidInput("the clock cannot be set back")
+            raise InvalidInput("a clock cannot be set back")
         self._now = moment
 
     @contextmanager
@@ -107,8 +107,8 @@ def make_clock(text: str, *, kept: datetime | None, last: datetime | None) -> Cl
     start = max(start, last or start)
     if start >= END:
         raise CannotStart(
-            f"the clock would start at {start.isoformat()}, which is after the year"
-            f" {END.year - 1}: correct the system clock, or choose another store with"
+            f"the clock would start at {start.isoformat()}, but the latest year is"
+            f" {END.year - 1}; set the system clock, or choose another store with"
             " --store"
         )
     if text == "system":
@@ -123,6 +123,6 @@ def rate_of(text: str) -> float:
     match = _FAST.fullmatch(text)
     if match is None or float(match[1]) <= 0:
         raise InvalidInput(
-            f"unknown clock {text!r}; expected system, manual, or a factor such as x60"
+            f"unknown clock {text!r}; expected system, manual, or a rate such as x60"
         )
     return float(match[1])

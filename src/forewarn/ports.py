@@ -160,7 +160,7 @@ class Transaction(Snapshot, Protocol):
         """Save when tokens, by id, were last used."""
 
     def probe(self) -> None:
-        """Insert, update and delete a row in each table: what any command may need."""
+        """Insert, update and delete a row in each table, to test writing."""
 
 
 class Store(Protocol):

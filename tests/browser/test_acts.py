@@ -260,7 +260,7 @@ def test_an_error_shows_the_service_message_and_keeps_the_dialog_open(
     shared.request("POST", f"/v1/events/{event['id']}/approve")
     press(page, "Cancel maintenance")
     alert = page.get_by_role("dialog").get_by_role("alert")
-    expect(alert).to_contain_text("has started; complete or close it")
+    expect(alert).to_contain_text("has started and cannot be canceled")
     expect(page.get_by_label("Reason")).to_have_value("too late")
 
 

@@ -23,7 +23,7 @@ def test_an_error_is_shown_even_after_the_dialog_was_closed(
     (event,) = maintenance["events"]
     shared.request("POST", f"/v1/events/{event['id']}/approve")
     held[0].continue_()
-    expect_message(page, "has started; complete or close it")
+    expect_message(page, "has started and cannot be canceled")
 
 
 @pytest.mark.full

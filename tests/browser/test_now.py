@@ -168,7 +168,7 @@ def test_the_newest_entry_comes_first(page: Page, shared: RunningService) -> Non
     shared.request("POST", "/v1/hosts/host-b/degraded", {})
     (*_, fact) = shared.facts("Announced")
     rows = section(page, "Journal").get_by_role("listitem")
-    row = rows.filter(has_text="Announced by admin: Redeploy of host host-b")
+    row = rows.filter(has_text="Announced by admin: Redeploy of host-b")
     expect(row).to_contain_text(str(fact["position"]))
     expect(rows.first).to_contain_text(str(shared.facts()[-1]["position"]))
 

@@ -99,7 +99,7 @@ def test_a_revoked_session_shows_the_reason_even_over_a_dialog(
     expect(page.get_by_role("dialog")).to_be_visible()
     assert shared.request("DELETE", "/v1/tokens/guest").status == 204
     expect(page.get_by_role("alert")).to_have_text(
-        "the token was revoked; ask for a new one"
+        "the token was revoked; get a new one"
     )
     expect(page.get_by_role("dialog")).to_have_count(0)
 
@@ -115,7 +115,7 @@ def test_an_ended_session_shows_the_reason(
     page.context.clear_cookies()  # as browsers do when a cookie expires
     page.reload()
     expect(page.get_by_role("alert")).to_have_text(
-        "the session has ended; sign in again"
+        "the session has expired; sign in again"
     )
     sign_in(page, shared.token)
     page.reload()

@@ -22,8 +22,8 @@ def test_a_story_can_be_opened_by_a_link(
 ) -> None:
     page = user.open_page(shared, f"now/{maintenance_id}")
     story = page.get_by_role("complementary", name="Reboot of host-a")
-    expect(story).to_contain_text("is scheduled and not due yet.")
-    expect(story).to_contain_text("announced by admin: Reboot of host host-a")
+    expect(story).to_contain_text("is scheduled but not due yet.")
+    expect(story).to_contain_text("announced by admin: Reboot of host-a")
     expect(story).to_contain_text("Notice given: 15 min.")
     expect(story).to_contain_text("New memory.")
 
@@ -75,7 +75,7 @@ def test_an_open_story_is_updated(user: PortalUser, service: RunningService) -> 
     expect(story).to_contain_text("not due yet")
     service.approve_as("lone", maintenance["events"][0]["id"])
     expect(story).to_contain_text("approved for group lone by lone")
-    expect(story).to_contain_text("everybody having approved")
+    expect(story).to_contain_text("approved by all groups")
 
 
 @pytest.mark.full

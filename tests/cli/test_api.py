@@ -85,7 +85,7 @@ def test_the_state_directory_follows_xdg(
 def test_missing_token_names_the_places_searched(
     service: Service, monkeypatch: Patch, tmp_path: Path, run: Cli
 ) -> None:
-    service.refuse("GET", "/v1/clock", 401, "a bearer token is needed")
+    service.refuse("GET", "/v1/clock", 401, "a bearer token is required")
     monkeypatch.delenv("FOREWARN_TOKEN")
     assert run("clock show", code=1) == (
         "forewarn: no token found; set --token or $FOREWARN_TOKEN, or store the token"

@@ -22,11 +22,11 @@ Results = Mapping[str, str]
 _INTRODUCTION = """\
 # Conformance
 
-Every fact of [wire.md](wire.md): how it is known, what its tests came to, and the
-tests, or why there is none. Made by a run of the suite, not by hand:
-`scripts/reference` writes the page about forewarn itself, and
-`scripts/test conformance --report FILE` one about whatever the suite is aimed at, as
-[test another implementation](../how-to/test-another-implementation.md) tells.
+This page lists every fact of [wire.md](wire.md) with its source, its test result and
+its tests, or the reason why it has no test. A run of the conformance suite creates it:
+`scripts/reference` writes this page about forewarn itself. To write one about another
+service, use `scripts/test conformance --report FILE`; see
+[Test another implementation](../how-to/test-another-implementation.md).
 """
 
 
@@ -104,7 +104,7 @@ def _lines(
         ]
         if rows:
             yield from ("", f"## {chapter}. {title}", "")
-            yield "| fact | known as | result | shown by, or why not |"
+            yield "| fact | source | result | tests, or reason for no test |"
             yield "|---|---|---|---|"
             yield from rows
     yield ""
@@ -124,7 +124,7 @@ def _totals(
     for name in reversed(_ORDER):
         if name == "passed" or name in results_of:
             yield f"| {name} | {results_of.count(name)} |"
-    yield f"| {NOT_COVERED}, though visible | {len(visible) - len(covered)} |"
+    yield f"| {NOT_COVERED}, although visible | {len(visible) - len(covered)} |"
     yield f"| {NOT_VISIBLE} from outside | {len(facts) - len(visible)} |"
     yield f"| all | {len(facts)} |"
 

@@ -17,12 +17,12 @@ _POLITE = 0.21  # seconds between requests: fewer than 5 a second
 _PATIENCE = 130.0  # seconds: a first request may take two minutes (10.1b)
 _OWN_PATIENCE = PATIENCE
 
-NEEDS_EVENT = "needs an event: --control URL --token T, or run it while there is one"
-NEEDS_CONTROL = "needs a control plane that makes events: --control URL --token T"
-NEEDS_CLOCK = "needs a clock that can be moved: forewarn serve --clock manual"
-NEEDS_START = "needs a service with {}: leave --endpoint out"
-NEEDS_METHODS = "needs leave to send other methods than GET and POST: --control URL"
-NEEDS_HURRY = "needs leave to ask quickly: --control URL, on loopback, not --polite"
+NEEDS_EVENT = "needs an event: use --control URL --token T, or run it during an event"
+NEEDS_CONTROL = "needs a control plane to create events: use --control URL --token T"
+NEEDS_CLOCK = "needs a clock that it can move: use forewarn serve --clock manual"
+NEEDS_START = "needs a service with {}: omit --endpoint"
+NEEDS_METHODS = "sends methods other than GET and POST: requires --control URL"
+NEEDS_HURRY = "polls quickly: requires --control URL on loopback, and no --polite"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -172,7 +172,9 @@ def test_no_authentication_is_required(vm: VM) -> None:
 def test_clients_are_identified_by_their_address(fleet: TemporaryFleet) -> None:
     where = urlsplit(fleet.vm.endpoint)
     if where.hostname != "127.0.0.1":
-        pytest.skip("needs an endpoint on 127.0.0.1, to ask from several addresses")
+        pytest.skip(
+            "needs an endpoint on 127.0.0.1, to send requests from several addresses"
+        )
     host = secrets.randbelow(200)
     pair = [f"127.{host + 1}.{secrets.randbelow(250)}.{address}" for address in (7, 8)]
     names = [fleet.add_standalone_vm(addresses=[address]).name for address in pair]
@@ -216,7 +218,7 @@ def test_a_request_of_a_browser_is_refused_on_every_path(
 
 
 @fact("1.9b")
-def test_a_request_of_node_is_answered(vm: VM) -> None:
+def test_a_request_of_node_gets_200(vm: VM) -> None:
     assert vm.get("Sec-Fetch-Mode: cors", "Accept-Language: *").status == 200
 
 
@@ -232,7 +234,7 @@ def test_a_host_with_an_unknown_name_is_refused(vm: VM, host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["169.254.169.254", "[fe80::1]:80", "localhost", "metadata:8254", ""]
 )
-def test_a_host_without_a_dot_or_with_an_address_is_answered(vm: VM, host: str) -> None:
+def test_a_host_without_a_dot_or_with_an_address_gets_200(vm: VM, host: str) -> None:
     assert _get_from(vm, host).status == 200
 
 

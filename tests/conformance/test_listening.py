@@ -38,7 +38,7 @@ def test_the_first_request_enables_scheduled_events(fleet: TemporaryFleet) -> No
     (vm, other) = fleet.group()
     vm.get()
     fleet.announce("Reboot", other, source="User")
-    assert vm.statuses == ["Scheduled"], "who listens is asked"
+    assert vm.statuses == ["Scheduled"], "an enabled group must get the event first"
 
 
 @fact("10.2")
@@ -113,7 +113,9 @@ def test_scheduled_events_is_enabled_during_the_delay(slow: TemporaryFleet) -> N
         assert line.is_quiet(0.3), "expected the request to be delayed"
         slow.announce("Reboot", other, source="User")
         (event,) = line.read()["Events"]
-    assert event["EventStatus"] == "Scheduled", "who listens is asked"
+    assert event["EventStatus"] == "Scheduled", (
+        "an enabled group must get the event first"
+    )
 
 
 @fact("10.3d")
@@ -140,7 +142,7 @@ def test_an_approval_during_the_delay_takes_effect_immediately(
     with vm.line() as line:
         line.write(post)
         until(lambda: slow.phase(announced) == "STARTED")
-        assert line.is_quiet(0.3), "expected the answer to be delayed"
+        assert line.is_quiet(0.3), "expected the response to be delayed"
         assert line.read("POST").status == 200
 
 

@@ -36,7 +36,7 @@ def request_until_refused(
     """Send `request` repeatedly until it gets a 429."""
     answers = [send_request(line, request)]
     while answers[-1].status != 429:
-        assert len(answers) < MANY, f"expected a 429, seen none in {MANY} answers"
+        assert len(answers) < MANY, f"expected a 429, seen none in {MANY} responses"
         answers.append(send_request(line, request))
     return answers
 
@@ -135,7 +135,7 @@ def test_the_limit_is_reported_before_the_body(limited: TemporaryFleet) -> None:
 
 
 @fact("9.8")
-def test_an_approval_counts_towards_the_limit(
+def test_an_approval_counts_toward_the_limit(
     limited: TemporaryFleet, unknown: str
 ) -> None:
     vm = limited.add_standalone_vm()

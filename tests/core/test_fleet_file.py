@@ -159,7 +159,7 @@ def test_a_standalone_group_configures_its_vm() -> None:
 def test_a_standalone_group_and_its_vm_have_the_same_name(
     group: str, kind: str, vm: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=rf"VM \w+: the group {group} is of kind"):
+    with pytest.raises(InvalidInput, match=rf"VM \w+: group {group} has kind"):
         read(f'[[groups]]\nname = "{group}"\nkind = "{kind}"\n[[vms]]\n{vm}')
 
 
@@ -198,7 +198,7 @@ def test_names_are_required_and_unique_regardless_of_case(table: str) -> None:
     rows = [{"name": name, "kind": "scale-set"} for name in ("One", "oNE")]
     if table != "groups":
         rows = [{"name": row["name"]} for row in rows]
-    with pytest.raises(InvalidInput, match="oNE is given twice"):
+    with pytest.raises(InvalidInput, match="oNE; names must be unique"):
         read_fleet({table: rows})
 
 

@@ -103,7 +103,7 @@ def test_a_bad_vm_value_is_refused_with_the_expected_one(
 
 @pytest.mark.parametrize("spot", [{}, {"spot": False}])
 def test_only_a_spot_vm_has_an_eviction_policy(spot: dict[str, bool]) -> None:
-    with pytest.raises(InvalidInput, match=r"VM v: .*only for spot VMs"):
+    with pytest.raises(InvalidInput, match=r"VM v: eviction_policy requires spot"):
         read_vm({"name": "v", "eviction_policy": "delete", **spot}, "VM v")
 
 

@@ -54,11 +54,11 @@ def test_healthy_service_has_no_problems() -> None:
                     ThreadHealth(name="works", failing_since=NOW - 10, reason="why")
                 ],
             ),
-            "works fails: why (for 10 s)",
+            "thread works fails: why (for 10 s)",
         ),
         (
             replace(WELL, threads=[ThreadHealth(name="works", is_alive=False)]),
-            "the thread works has ended; restart forewarn (for 0 s)",
+            "thread works has ended; restart forewarn (for 0 s)",
         ),
     ],
 )
@@ -88,7 +88,7 @@ def test_failed_writes_are_a_problem_until_a_probe_succeeds() -> None:
     again = failed.failed("the disk is broken", NOW - 2, is_damaged=False)
     assert again.failures == 2
     assert problems(replace(WELL, writes=again)) == [
-        "writing fails: the disk is broken (for 12 s)"
+        "writes fail: the disk is broken (for 12 s)"
     ]
     assert again.succeeded() == again
     over = again.succeeded(is_probe=True)
@@ -98,7 +98,7 @@ def test_failed_writes_are_a_problem_until_a_probe_succeeds() -> None:
 
 def test_lost_connection_is_a_problem_until_a_write_succeeds() -> None:
     lost = WriteHealth().failed("away", NOW, is_damaged=False, is_lost=True)
-    assert problems(replace(WELL, writes=lost)) == ["writing fails: away (for 0 s)"]
+    assert problems(replace(WELL, writes=lost)) == ["writes fail: away (for 0 s)"]
     assert problems(replace(WELL, writes=lost.succeeded())) == []
     full = lost.failed("full", NOW, is_damaged=False)
     assert full.failed("away", NOW, is_damaged=False, is_lost=True).needs_probe
@@ -109,7 +109,7 @@ def test_damage_is_a_problem_even_if_other_writes_succeed() -> None:
     locked = damaged.succeeded().failed("locked", NOW - 1, is_damaged=False)
     later = locked.succeeded(is_probe=True)
     assert problems(replace(WELL, writes=later)) == [
-        "writing fails: restore a backup (for 12 s)"
+        "writes fail: restore a backup (for 12 s)"
     ]
 
 
@@ -125,8 +125,8 @@ def test_clock_far_behind_the_journal_is_a_warning() -> None:
     (warning,) = health.warnings
     assert "stands still until 2026-01-02T18:00:00+00:00" in warning
     assert "1 d 6 h ahead" in warning
-    assert "if that clock is wrong, set it" in warning
-    assert "wait, or restore a backup" in warning
+    assert "If the system clock is wrong, set it" in warning
+    assert "wait, or restore an earlier backup" in warning
 
 
 @pytest.mark.parametrize("ahead", [-60.0, 0.0, 0.5])

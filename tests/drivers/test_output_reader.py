@@ -132,10 +132,10 @@ LIMIT = b"x" * LONGEST_LINE
         ([b'{"detail": \'no disk\', "vm": "web-0"}\n'], "is not a complete JSON"),
         ([b'\xef\xbb\xbf{"vm": "web-0", "status"\n'], "is not a complete JSON"),
         ([b'\x1b[0m{"vm": "web-0", "x": "', LIMIT], "is longer than 64 KiB"),
-        ([b'{"vm": "web-9", "status": "failed"}\n'], "names none of its VMs"),
-        ([b'{"t": 1, "vm": "web-9", "status": "done"}\n'], "names none of its VMs"),
-        ([b'{"status": "failed"}\n'], "names none of its VMs"),
-        ([b'{"vm": 1, "status": "done"}\n'], "names none of its VMs"),
+        ([b'{"vm": "web-9", "status": "failed"}\n'], "names an unknown VM"),
+        ([b'{"t": 1, "vm": "web-9", "status": "done"}\n'], "names an unknown VM"),
+        ([b'{"status": "failed"}\n'], "names an unknown VM"),
+        ([b'{"vm": 1, "status": "done"}\n'], "names an unknown VM"),
         ([b'{"vm": "web-0", "status": "error"}\n'], "has a status other than"),
         ([b'{"vm": "web-0", "status": ["done"]}\n'], "has a status other than"),
         ([b'{"vm": "web-0", "state": "failed"}\n'], "has a status other than"),
@@ -149,7 +149,7 @@ def test_report_that_cannot_be_read_is_noted(chunks: list[bytes], why: str) -> N
     reader = a_reader()
     assert not [report for chunk in chunks for report in reader.feed(chunk)]
     assert not [*reader.end()]
-    assert reader.unreadable.startswith(f"a report of the script {why}")
+    assert reader.unreadable.startswith(f"a report by the script {why}")
     assert len(reader.unreadable) < 200
 
 

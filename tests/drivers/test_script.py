@@ -82,7 +82,7 @@ def test_script_has_default_signal_handling(run: MakeDriver) -> None:
     ("text", "detail"),
     [
         ("echo no disk >&2; exit 3", "exit code 3: no disk"),
-        ("kill -KILL $$", "ended by signal 9 (KILL)"),
+        ("kill -KILL $$", "killed by signal 9 (KILL)"),
     ],
 )
 def test_exit_code_or_signal_means_all_failed(
@@ -99,7 +99,7 @@ def test_file_without_a_shebang_is_not_a_program(tmp_path: Path) -> None:
     path.write_bytes(b"\0\1\2")
     path.chmod(0o755)
     (failure,) = reports(ScriptDriver([str(path)]).carry_out(a_work("web-0")))
-    assert failure.detail == "the command cannot be started: Exec format error"
+    assert failure.detail == "cannot start the command: Exec format error"
 
 
 def test_missing_script_is_run_once_it_is_back(run: MakeDriver, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_reports_arrive_while_the_script_runs(run: MakeDriver, tmp_path: Path) -
     gate.write_text("go on\n")  # blocks without a reader, so the script still runs
     (other,) = reports(results)
     assert (other.vm, other.failed) == ("web-0", True)
-    assert "without a word" in other.detail
+    assert "no report for this VM" in other.detail
 
 
 def test_reported_vm_stays_done_whatever_the_exit_code(run: MakeDriver) -> None:

@@ -101,7 +101,7 @@ def test_a_halt_ends_the_script_and_its_session(run: MakeDriver, pipe: Path) -> 
     (pid,) = pids(pipe)
     assert os.getsid(pid) != os.getsid(0)
     work.halt.set()
-    assert call.detail() == "was told to end"
+    assert call.detail() == "was stopped"
     assert not is_alive(pid)
 
 
@@ -309,7 +309,7 @@ def test_nothing_is_run_while_the_lock_cannot_be_freed(
         halted = a_work()
         halted.halt.set()
         assert not [*driver.carry_out(halted)]
-        assert "no script is run" in driver.warning
+        assert "no new script is started" in driver.warning
         assert not trace.exists()
     assert all_done(call.end())
     assert not driver.warning

@@ -158,7 +158,7 @@ ready = "all-here"
         assert agent_0.lines("approved") != []
         assert agent_1.lines("approved") == []
         for line in agent_1.lines("not-approved"):  # none if it prepares for too long
-            assert line["reason"].startswith("leader-0 is named")
+            assert line["reason"].startswith("leader-0 is the first VM")
         assert [each["approved_elsewhere"] for each in started] == [False, True]
 
 

@@ -33,7 +33,7 @@ def test_a_token_that_others_can_read_causes_a_warning(tmp_path: Path) -> None:
     with serving(tmp_path, "--store", "memory", FOREWARN_TOKEN=None) as program:
         assert program.service.request("GET", "/v1/vms").status == 200
         program.stop()
-        assert f"others may read {file}" in program.log
+        assert f"{file} is readable by other users" in program.log
         assert "chmod 600" in program.log
         assert "secret" not in program.log
 

@@ -41,4 +41,4 @@ def test_a_key_of_another_certificate_is_refused_at_start(certified: Path) -> No
     words = ("--tls-cert", "server.pem", "--tls-key", "ca.key")
     ended = run(certified, "serve", "--control", "127.0.0.1:0", *words)
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err.splitlines()[-1].endswith("they do not belong together")
+    assert ended.err.splitlines()[-1].endswith("they do not match")

@@ -66,7 +66,7 @@ def test_a_fast_clock_is_named_by_its_rate(text: str, rate: float) -> None:
     ],
 )
 def test_any_other_clock_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"system, manual, x60"):
+    with pytest.raises(InvalidInput, match=r"system, manual, or a rate such as x60"):
         make_clock(text, kept=None, last=None)
 
 

@@ -193,6 +193,6 @@ def test_approving_a_withdrawn_event_is_refused_with_the_reason(system: System) 
     maintenance = system.announce(a_reboot(host="host-a"))
     (its,) = [event.id for event in maintenance.events if event.group == "solo"]
     system.fleets.remove_vm("solo", by="ops")
-    with pytest.raises(TooLate, match="is withdrawn"):
+    with pytest.raises(TooLate, match="was withdrawn because"):
         system.engine.approve(its, by="ops")
     assert system.phase(maintenance.id) is Phase.SCHEDULED

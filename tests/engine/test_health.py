@@ -71,7 +71,7 @@ def test_failed_write_is_known_until_a_probe_succeeds(
     writes = engine.health.writes
     assert (writes.failing_since, writes.reason, writes.failures) == (1000.0, FULL, 2)
     assert [line for line in caplog.messages if FULL in line] == [
-        f"writing: {FULL}; commands return 503"
+        f"store writes failed: {FULL}; commands return 503"
     ]
     engine.beat()
     announce(engine)
@@ -103,14 +103,14 @@ def test_log_reports_a_recovery_only_if_writes_are_healthy(
         announce(engine)
     engine.real += 60
     engine.beat()
-    assert "works again" not in caplog.text
+    assert "recovered" not in caplog.text
     engine.probe()
     is_healthy = engine.health.writes.failing_since is None
     assert is_healthy is (failure is Unavailable)
-    assert ("works again" in caplog.text) is is_healthy
+    assert ("recovered" in caplog.text) is is_healthy
 
 
-def test_refused_command_says_nothing_about_the_store(engine: FollowedEngine) -> None:
+def test_refused_command_does_not_affect_health(engine: FollowedEngine) -> None:
     with pytest.raises(LookupError), engine.writing():
         raise LookupError
     assert engine.health.writes.failures == 0
@@ -180,7 +180,7 @@ def test_command_that_was_lost_before_its_commit_is_run_again(
 ) -> None:
     (maintenance,) = engine.announce(a_reboot("web-0"), by="ops")
     before = len(store.facts(0, 100))
-    store.failures = [NotApplied("the store does not answer")]
+    store.failures = [NotApplied("the store does not respond")]
     command(engine, maintenance.events[0].id)
     assert store.failures == []
     assert len(store.facts(0, 100)) > before
@@ -199,7 +199,7 @@ def test_command_with_an_unknown_outcome_is_not_run_again(
 def test_command_is_run_again_only_once(
     engine: FollowedEngine, store: FailingStore
 ) -> None:
-    store.failures = [NotApplied("the store does not answer")] * 3
+    store.failures = [NotApplied("the store does not respond")] * 3
     with pytest.raises(NotApplied):
         announce(engine)
     assert len(store.failures) == 1

@@ -132,7 +132,7 @@ def test_writer_gives_up_after_its_patience() -> None:
     queue = WriteQueue(patience=0)
     with queue.turn(VM, "web-0"):
         with (
-            pytest.raises(Unavailable, match="does not answer"),
+            pytest.raises(Unavailable, match="does not respond"),
             queue.turn(VM, "web-1"),
         ):
             pytest.fail("it is not its turn")

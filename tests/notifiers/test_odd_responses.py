@@ -46,19 +46,21 @@ def test_only_so_many_interim_responses_are_read(
     a_webhook(receiver.url).notify(a_notice())
     receiver.reply = writing(*[interim] * 101, final)
     message = refusal(a_webhook(receiver.url))
-    assert message.endswith("more than 100 interim responses (1xx) and no final one")
+    assert message.endswith(
+        "more than 100 interim responses (1xx) but no final response"
+    )
 
 
 def test_refusal_after_an_interim_response_is_reported(receiver: Receiver) -> None:
     hint = b"HTTP/1.1 103 Hints\r\nContent-Length: 7\r\n\r\n"
     answer = b"HTTP/1.1 503 Busy\r\nContent-Length: 5\r\n\r\nlater"
     receiver.reply = writing(hint, answer)
-    assert refusal(a_webhook(receiver.url)).endswith("answered 503 Busy: later")
+    assert refusal(a_webhook(receiver.url)).endswith("responded with 503 Busy: later")
 
 
 def test_switching_protocols_is_a_failure(receiver: Receiver) -> None:
     receiver.reply = writing(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
-    assert "answered 101" in refusal(a_webhook(receiver.url))
+    assert "responded with 101" in refusal(a_webhook(receiver.url))
 
 
 def test_endless_interim_responses_time_out(receiver: Receiver) -> None:
@@ -69,7 +71,7 @@ def test_endless_interim_responses_time_out(receiver: Receiver) -> None:
 
     receiver.reply = hint_for_ever
     message = refusal(a_webhook(receiver.url, timeout=0.1))
-    assert message.endswith("did not answer within 0.1 s")
+    assert message.endswith("did not respond within 0.1 s")
 
 
 def test_no_interim_response_is_parsed_after_the_timeout() -> None:
@@ -111,13 +113,13 @@ def test_success_with_an_incomplete_head_is_a_failure(
 ) -> None:
     receiver.reply = writing(head)
     message = refusal(a_webhook(receiver.url))
-    assert message.endswith("ended the connection without an answer")
+    assert message.endswith("closed the connection without a response")
 
 
 # --- slow name resolution ----------------------------------------------------
 
 
-def test_name_resolution_counts_towards_the_timeout(
+def test_name_resolution_counts_toward_the_timeout(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find = socket.getaddrinfo
@@ -130,7 +132,7 @@ def test_name_resolution_counts_towards_the_timeout(
     receiver.reply = receiver.trickle
     began = time.monotonic()
     message = refusal(a_webhook(receiver.url, timeout=0.05))
-    assert message.endswith("did not answer within 0.05 s")
+    assert message.endswith("did not respond within 0.05 s")
     assert time.monotonic() - began < PATIENCE / 2
     assert receiver.got == []
 
@@ -180,7 +182,7 @@ def test_path_of_the_url_is_redacted_in_responses(
 ) -> None:
     receiver.reply = a_reply(404, f"no {repeated}")
     message = refusal(a_webhook(f"{receiver.url}/T0/hush%2Dhush"))
-    assert message == f"{receiver.url} answered 404 Not Found: no ***"
+    assert message == f"{receiver.url} responded with 404 Not Found: no ***"
 
 
 @pytest.mark.parametrize("repeated", ["hush/hush", "hush%2Fhush"])

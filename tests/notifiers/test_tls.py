@@ -58,9 +58,9 @@ def test_certificate_for_another_address_is_refused(
 def test_slow_response_times_out(secure: Receiver) -> None:
     secure.reply = secure.trickle
     message = refusal(a_webhook(secure.url, timeout=0.2))
-    assert "did not answer within 0.2 s" in message
+    assert "did not respond within 0.2 s" in message
 
 
 def test_receiver_without_tls_is_refused(receiver: Receiver) -> None:
     url = receiver.url.replace("http://", "https://")
-    assert "cannot be reached" in refusal(a_webhook(url, timeout=PATIENCE))
+    assert "cannot reach" in refusal(a_webhook(url, timeout=PATIENCE))

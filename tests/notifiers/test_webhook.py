@@ -91,7 +91,7 @@ def test_every_other_status_is_a_failure_and_no_redirect_is_followed(
 ) -> None:
     receiver.reply = a_reply(status, Location=f"{receiver.url}/elsewhere")
     message = refusal(a_webhook(f"{receiver.url}/hook"))
-    assert f"{receiver.url} answered {status}" in message
+    assert f"{receiver.url} responded with {status}" in message
     assert [request.path for request in receiver.got] == ["/hook"]
 
 
@@ -126,7 +126,7 @@ def test_response_with_odd_bytes_is_reported(receiver: Receiver) -> None:
         handler.close_connection = True
 
     receiver.reply = odd
-    assert "answered 400 Bad Request" in refusal(a_webhook(receiver.url))
+    assert "responded with 400 Bad Request" in refusal(a_webhook(receiver.url))
 
 
 def test_secrets_repeated_by_the_receiver_are_redacted(receiver: Receiver) -> None:
@@ -151,12 +151,12 @@ def test_user_password_and_query_are_never_shown(receiver: Receiver) -> None:
     message = refusal(a_webhook(url))
     assert "password" not in message
     assert base64.b64encode(b"me:password").decode() not in message
-    assert f"{receiver.url} answered" in message
+    assert f"{receiver.url} responded with" in message
 
 
 def test_unreachable_receiver_is_an_error_message() -> None:
     message = refusal(a_webhook("http://127.0.0.1:1/hook?key=1"))
-    assert message == "nothing answers at http://127.0.0.1:1"
+    assert message == "http://127.0.0.1:1 refused the connection"
 
 
 def test_name_without_an_address_is_an_error_message() -> None:
@@ -169,7 +169,7 @@ def test_closed_connection_is_an_error_message(receiver: Receiver) -> None:
         handler.close_connection = True
 
     receiver.reply = hang_up
-    assert "without an answer" in refusal(a_webhook(receiver.url))
+    assert "without a response" in refusal(a_webhook(receiver.url))
 
 
 def test_response_that_is_not_http_is_an_error_message(receiver: Receiver) -> None:
@@ -178,7 +178,7 @@ def test_response_that_is_not_http_is_an_error_message(receiver: Receiver) -> No
         handler.close_connection = True
 
     receiver.reply = mumble
-    assert "does not speak HTTP" in refusal(a_webhook(receiver.url))
+    assert "did not send a valid HTTP response" in refusal(a_webhook(receiver.url))
 
 
 # --- timeouts ----------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_slow_response_times_out(receiver: Receiver, way: str) -> None:
     began = time.monotonic()
     message = refusal(a_webhook(receiver.url, timeout=0.2))
     assert time.monotonic() - began < PATIENCE / 2
-    assert "did not answer within 0.2 s" in message
+    assert "did not respond within 0.2 s" in message
 
 
 def test_close_aborts_the_request_in_progress(receiver: Receiver) -> None:

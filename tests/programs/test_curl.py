@@ -14,7 +14,7 @@ pytestmark = needs("curl")
 STATUS = ("-w", "%{http_code}")
 MARK = ("-H", "Metadata:true")
 #: Sends no body before a 100 response; by default curl would wait only a second.
-ASK_FIRST = ("-H", "Expect: 100-continue", "--expect100-timeout", "30")
+EXPECT_100 = ("-H", "Expect: 100-continue", "--expect100-timeout", "30")
 
 
 def curl(folder: Path, *words: str, typed: str = "") -> str:
@@ -67,7 +67,7 @@ WAYS = {
     "no type": ("-H", "Content-Type:", "-d"),
     "http 1.0": ("--http1.0", "-d"),
     "chunks": ("-H", "Transfer-Encoding: chunked", "-d"),
-    "asks first": (*ASK_FIRST, "-d"),
+    "expects 100": (*EXPECT_100, "-d"),
     "closes": ("-H", "Connection: close", "-d"),
     "conditional": ("-H", "If-None-Match: *", "-d"),
 }
@@ -92,7 +92,7 @@ def test_curl_uploads_standard_input(program: Program, tmp_path: Path) -> None:
 def test_a_long_body_with_expect_is_accepted(program: Program, tmp_path: Path) -> None:
     event = announced(program, "db-0")
     padded = start_requests(event) + " " * 60_000
-    expect = (*ASK_FIRST, "-d", "@-", *STATUS)
+    expect = (*EXPECT_100, "-d", "@-", *STATUS)
     assert curl(tmp_path, *expect, url_of(program, "db-0"), typed=padded) == "200"
     assert approval(program.service.facts(), event) == ("db-0", "metadata")
 
@@ -100,7 +100,7 @@ def test_a_long_body_with_expect_is_accepted(program: Program, tmp_path: Path) -
 def test_a_body_that_is_too_long_is_not_sent(program: Program, tmp_path: Path) -> None:
     options = ("-d", "@-", "-o", "answer", "-w", "%{http_code} %{size_upload}")
     url = url_of(program, "db-0")
-    assert curl(tmp_path, *ASK_FIRST, *options, url, typed="x" * 70_000) == "413 0"
+    assert curl(tmp_path, *EXPECT_100, *options, url, typed="x" * 70_000) == "413 0"
     assert "error" in json.loads((tmp_path / "answer").read_text())
 
 

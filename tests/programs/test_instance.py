@@ -11,7 +11,7 @@ from tests.programs.installed import NODE_MODULES, needs, node_module, package_f
 
 pytestmark = pytest.mark.full
 
-NO_MAC = pytest.mark.xfail(reason="the fleet file has no MAC addresses to tell")
+NO_MAC = pytest.mark.xfail(reason="the fleet file has no MAC addresses")
 
 #: Reads the instance as the datasource does at boot, and generates network settings.
 CLOUD_INIT = """
@@ -48,19 +48,19 @@ Promise.all(settled).then((all) => {
 #: Looks for the region; the login host, which is unreachable, is faked.
 MSAL = """
 import json, msal, requests
-class Answer:
+class Response:
     status_code, headers = 200, {}
-    def __init__(self, **answer): self.text = json.dumps(answer)
+    def __init__(self, **body): self.text = json.dumps(body)
     def raise_for_status(self): pass
 class Http:
     def get(self, url, **more):
         if url.startswith("http://169.254.169.254/"):
             return requests.get(url, **more)
         at = url.partition("/v2.0/")[0]
-        return Answer(issuer=at, authorization_endpoint=at, token_endpoint=at)
+        return Response(issuer=at, authorization_endpoint=at, token_endpoint=at)
     def post(self, url, **more):
         print(url)
-        return Answer(error="played")
+        return Response(error="played")
     def close(self): pass
 msal.ConfidentialClientApplication(
     "client", client_credential="secret", http_client=Http(), instance_discovery=False,

@@ -37,7 +37,7 @@ def test_thread_that_ends_early_is_logged_and_not_alive(
     fail.set()
     while is_alive(thread):
         ended.wait(0.001)
-    assert "the thread metadata failed" in caplog.text
+    assert "thread metadata failed" in caplog.text
     assert "LookupError: no loop" in caplog.text
 
 

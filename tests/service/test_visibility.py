@@ -18,7 +18,7 @@ from forewarn.service.service import JournalReaders
 from forewarn.stores.sqlite import MEMORY, Sqlite
 from forewarn.stores.store import SqlStore
 
-CUT = "the store has ended the connection"
+CUT = "the store closed the connection"
 
 
 class FlakyDocuments:
@@ -62,7 +62,7 @@ def test_commit_is_shown_again_on_a_new_connection(
     documents = FlakyDocuments(failures=2)
     readers_of(documents, patience=60.0).wake(7)
     assert documents.position == 7
-    assert caplog.messages == [f"showing a commit to VMs: {CUT}; trying again"]
+    assert caplog.messages == [f"showing a commit to VMs failed: {CUT}; retrying"]
     assert "Traceback" not in caplog.text
 
 

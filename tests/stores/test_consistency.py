@@ -45,10 +45,10 @@ Tamper = Callable[..., None]
 LOSSES = {
     "DELETE FROM journal WHERE position IN (3, 4)": "the journal has 5 entries",
     "DELETE FROM journal WHERE position = 1": "the journal has 6 entries",
-    "DELETE FROM journal WHERE position > 5": "ends at position 5, but 7 were written",
-    "DELETE FROM journal": "ends at position 0, but 7 were written",
+    "DELETE FROM journal WHERE position > 5": "ends at position 5, not at 7",
+    "DELETE FROM journal": "ends at position 0, not at 7",
     "UPDATE counter SET position = 6": "is at position 6, but the journal goes to 7",
-    "UPDATE counter SET position = 8": "ends at position 7, but 8 were written",
+    "UPDATE counter SET position = 8": "ends at position 7, not at 8",
     "UPDATE counter SET ordinal = 3": "is at ordinal 3",
     "DELETE FROM counter": "counter has 0 rows",
     "DELETE FROM maintenances WHERE phase = 'SCHEDULED'": "maintenances lacks M1",
@@ -65,12 +65,12 @@ LOSSES = {
 }
 #: Losses that only the journal shows, so that only `find_problems` reports them.
 HIDDEN_LOSSES = {
-    "DELETE FROM vms WHERE name = 'web-1'": "vms are not as the journal",
-    "DELETE FROM addresses": "addresses has 0 rows, but the journal leads to 1",
+    "DELETE FROM vms WHERE name = 'web-1'": "vms differ from the journal",
+    "DELETE FROM addresses": "addresses has 0 rows, but the journal implies 1",
     "DELETE FROM concerned WHERE position = 5": "concerned has 3 rows",
     "DELETE FROM events WHERE id = 'M0-web'": "events has 2 rows",
     "DELETE FROM outages": "outages has 0 rows",
-    "UPDATE audiences SET incarnation = 7": "audiences are not as the journal",
+    "UPDATE audiences SET incarnation = 7": "audiences differ from the journal",
     "UPDATE journal SET body = '{}' WHERE position = 3": "after position 2",
     f"UPDATE journal SET body = '{'[' * 9999}' WHERE position = 3": "after position 2",
     "UPDATE maintenances SET body = '{}' WHERE id = 'M0'": "M0 cannot be read",
@@ -142,7 +142,7 @@ def test_table_concerned_of_an_early_store_is_rebuilt(
     with opened(sqlite_store(path)):
         pass
     assert concerned() == before != []
-    assert "its table concerned is new" in caplog.text
+    assert "added table concerned" in caplog.text
 
 
 # --- rows --------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_token_that_is_no_longer_revoked_is_a_problem(path: Path) -> None:
     run_sqlite(path, "UPDATE tokens SET body = json_remove(body, '$.revoked_at')")
     with database.existing() as cursor:
         (problem,) = find_problems(cursor, database.dialect)
-    assert problem == "revoked tokens are not as the journal has them"
+    assert problem == "revoked tokens differ from the journal"
 
 
 def test_sound_store_has_no_problems(path: Path) -> None:

@@ -88,7 +88,7 @@ def test_statement_without_a_response_ends_only_its_transaction(
                 relay.abandon()
                 transaction.setting("clock")
 
-        with pytest.raises(NotApplied, match="does not answer"):
+        with pytest.raises(NotApplied, match="does not respond"):
             write()
         assert put(store, a_seen(2)) == 2
 
@@ -154,7 +154,7 @@ def test_first_response_is_not_awaited_forever(
     with opened(postgres, relay, SHORT) as store:
         relay.fall_silent()
         began = time.monotonic()
-        with pytest.raises(Unavailable, match="does not answer"):
+        with pytest.raises(Unavailable, match="does not respond"):
             put(store, a_seen(2)) if does == "write" else store.facts(0, 10)
         assert time.monotonic() - began < SOON
 
@@ -162,7 +162,7 @@ def test_first_response_is_not_awaited_forever(
 def test_waiting_for_a_turn_is_limited(postgres: PostgresServer, relay: Relay) -> None:
     limits = PostgresLimits(turn=0.1, readers=1)
     with opened(postgres, relay, limits) as store:
-        no_answer = pytest.raises(Unavailable, match="does not answer")
+        no_answer = pytest.raises(Unavailable, match="does not respond")
         with store.transaction(), no_answer:
             put(store, a_seen(2))
         with store.snapshot(), no_answer:
@@ -174,14 +174,14 @@ def test_waiting_for_a_turn_is_limited(postgres: PostgresServer, relay: Relay) -
 def test_server_that_never_responds_is_refused(postgres: PostgresServer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         url = postgres.url(port=mute.getsockname()[1])
-        with pytest.raises(CannotStart, match="does not answer"):
+        with pytest.raises(CannotStart, match="does not respond"):
             postgres_store(url, SHORT).open()
 
 
-def test_timeout_of_the_driver_reads_like_our_own() -> None:
+def test_timeout_of_the_driver_has_the_same_message_as_our_own() -> None:
     """Both are 5 seconds long, so either can come first."""
     expired = psycopg.errors.ConnectionTimeout("connection timeout expired")
-    assert describe_error(expired) == "does not answer"
+    assert describe_error(expired) == "does not respond"
 
 
 def test_leave_limits_pending_transactions(

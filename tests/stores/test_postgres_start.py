@@ -109,7 +109,7 @@ def test_unreachable_server_is_refused(postgres: PostgresServer) -> None:
 
 
 def test_outdated_server_is_refused(url: str) -> None:
-    assert "99 or newer is needed" in refusal(url, PostgresLimits(oldest=99))
+    assert "99 or newer is required" in refusal(url, PostgresLimits(oldest=99))
 
 
 def test_database_with_another_encoding_is_refused(postgres: PostgresServer) -> None:
@@ -117,7 +117,7 @@ def test_database_with_another_encoding_is_refused(postgres: PostgresServer) -> 
         "CREATE DATABASE latin OWNER forewarn ENCODING 'LATIN1' TEMPLATE template0"
         " LC_COLLATE 'C' LC_CTYPE 'C'"
     )
-    assert "encoded in LATIN1" in refusal(postgres.url("latin"))
+    assert "encoding LATIN1" in refusal(postgres.url("latin"))
 
 
 def test_database_of_another_program_is_refused_and_left_alone(
@@ -136,7 +136,7 @@ def test_a_database_of_a_newer_forewarn_is_refused(postgres: PostgresServer) -> 
     with opened(postgres_store(url)):
         pass
     postgres.run(f"UPDATE {schema}.alembic_version SET version_num = '9999'")
-    assert "newer forewarn (layout 9999" in refusal(url)
+    assert "newer forewarn (revision 9999" in refusal(url)
 
 
 def test_read_only_database_is_refused(postgres: PostgresServer, url: str) -> None:
@@ -150,7 +150,7 @@ def test_role_that_cannot_create_tables_is_refused(postgres: PostgresServer) -> 
         f"ALTER SCHEMA {schema} OWNER TO postgres",
         f"GRANT USAGE ON SCHEMA {schema} TO forewarn",
     )
-    assert "does not let this role" in refusal(postgres.url(schema=schema))
+    assert "does not allow this role" in refusal(postgres.url(schema=schema))
 
 
 def test_missing_schema_is_refused(postgres: PostgresServer) -> None:
@@ -186,7 +186,7 @@ def test_settings_that_could_lose_a_commit_are_overridden(
     ):
         schema = url.rpartition("%3D")[2]
         postgres.run(
-            f"CREATE TRIGGER told BEFORE INSERT ON {schema}.settings"
+            f"CREATE TRIGGER kept BEFORE INSERT ON {schema}.settings"
             " FOR EACH ROW EXECUTE FUNCTION public.settings()"
         )
         with store.transaction() as transaction:

@@ -71,7 +71,7 @@ def test_killed_process_loses_nothing_it_committed(
     assert len(kept) - len(printed) in (0, 1)  # committed, but killed before printing
 
 
-def test_process_that_dies_in_a_transaction_leaves_nothing_of_it(
+def test_killed_process_leaves_nothing_of_its_transaction(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "forewarn.db"

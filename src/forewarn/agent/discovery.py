@@ -53,7 +53,7 @@ class ServiceClient(Protocol):
 
 
 class DiscoveredService:
-    """Client of the service at the most recently discovered address."""
+    """Client of the service at the last discovered address."""
 
     def __init__(
         self,

@@ -87,7 +87,7 @@ class Client(BaseClient[AsyncConnectionPool]):
     async def close(self) -> None:
         """Abort running requests; a closed client sends no more."""
         self._pool.close()
-        await asyncio.sleep(0)  # lets the event loop drop the sockets
+        await asyncio.sleep(0)  # so that the event loop drops the sockets
 
     async def __aenter__(self) -> Self:
         """Return this client; leaving the block closes it."""

@@ -23,7 +23,7 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 class GroupKind(StrEnum):
-    """What the VMs of a group have in common."""
+    """The kind of a group: what its VMs have in common."""
 
     #: VMs spread over update domains.
     AVAILABILITY_SET = "availability-set"
@@ -54,7 +54,7 @@ class AutoApproval(StrEnum):
 
 
 class EvictionPolicy(StrEnum):
-    """What becomes of a spot VM when its Preempt completes."""
+    """The fate of a spot VM when its Preempt completes."""
 
     #: It leaves the fleet.
     DELETE = "delete"

@@ -1,6 +1,6 @@
 """Fleet file: conversion between TOML or JSON tables and a fleet.
 
-Every error names its place in the file and what was expected there.
+Every error names the place in the file and the expected value.
 """
 
 from collections.abc import Iterable, Mapping
@@ -162,7 +162,7 @@ def read_vm(table: object, place: str) -> VM:
     with at(place):
         values = _read(_without(_READ_ONLY_IN_VMS, table), VM_KEYS)
         if "eviction_policy" in values and not values.get("spot"):
-            raise InvalidInput("eviction_policy is only for spot VMs; add spot = true")
+            raise InvalidInput("eviction_policy requires spot = true")
     return VM(**{"group": values["name"], **values})
 
 
@@ -232,8 +232,8 @@ def _unique(names: Iterable[str], noun: str, origin: str) -> dict[str, str]:
     for name in names:
         if fold_name(name) in seen:
             raise InvalidInput(
-                f"{origin}: {noun} {name} is given twice; names are unique whatever"
-                " their case"
+                f"{origin}: duplicate {noun} {name}; names must be unique regardless"
+                " of case"
             )
         seen[fold_name(name)] = name
     return seen
@@ -258,21 +258,21 @@ def _group_of(vm: VM, groups: dict[str, Group], place: str) -> Group:
         groups[fold_name(vm.name)] = group
     if own is not (group.kind is GroupKind.STANDALONE):
         raise InvalidInput(
-            f"{place}: the group {group.name} is of kind {group.kind}; a standalone"
-            " group holds the VM of its own name and no other"
+            f"{place}: group {group.name} has kind {group.kind}; a standalone group"
+            " contains only the VM with the group's own name"
         )
     return group
 
 
 def warnings(fleet: Fleet) -> list[str]:
-    """Describe hosts that hold VMs of several update domains of one group."""
+    """Warn of hosts that hold VMs of several update domains of one group."""
     domains: dict[tuple[str, str], set[int]] = {}
     for vm in fleet.vms.values():
         if vm.host is not None and vm.update_domain is not None:
             domains.setdefault((vm.host, vm.group), set()).add(vm.update_domain)
     return [
         f"host {host} holds VMs of group {group} from {len(numbers)} update domains;"
-        " maintenance of the host touches them all at once"
+        " maintenance of the host affects all of them at the same time"
         for (host, group), numbers in domains.items()
         if len(numbers) > 1
     ]

@@ -2,7 +2,7 @@
 
 1. Pure: real time comes in as seconds of a monotonic clock, the service's time as
    dates.
-2. A problem is a sentence for the operator. It lasts until what it describes is over.
+2. A problem is a sentence for the operator, and lasts until its cause is gone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,11 +40,11 @@ class Health:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteHealth:
-    """Whether the store can be written.
+    """Whether writes to the store succeed.
 
-    A write may succeed because it does not need what another one failed for: a
-    heartbeat writes to one table only. So a failure lasts until a probe has written to
-    every table, unless the connection was lost before the commit.
+    A write may succeed although another one failed: a heartbeat writes to only one
+    table. So a failure lasts until a probe has written to every table, unless the
+    connection was lost before the commit.
     """
 
     failures: int = 0  # since the start
@@ -89,7 +89,7 @@ class ThreadHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
-    """What health is judged by."""
+    """The measurements that health is judged by."""
 
     now: float
     writes: WriteHealth
@@ -115,11 +115,11 @@ def standstill_until(
 def describe_standstill(until: datetime, clock_now: datetime) -> str:
     """Describe a clock that is behind the journal."""
     return (
-        f"time stands still until {until.isoformat(timespec='seconds')}, and nothing"
-        f" becomes due: the journal is {format_duration(until - clock_now)} ahead of"
-        " the system's clock; if that clock is wrong, set it; if it is right, the store"
-        " was used with a wrong clock, or with another --clock: wait, or restore a"
-        " backup from before"
+        f"the service's time stands still until {until.isoformat(timespec='seconds')},"
+        f" and nothing becomes due: the journal is {format_duration(until - clock_now)}"
+        " ahead of the system clock. If the system clock is wrong, set it. Otherwise"
+        " the store was used with a wrong clock or another --clock: wait, or restore an"
+        " earlier backup"
     )
 
 
@@ -137,7 +137,7 @@ def judge(vitals: Vitals) -> Health:
 def _problems(vitals: Vitals) -> Iterator[HealthProblem]:
     now, writes = vitals.now, vitals.writes
     if writes.failing_since is not None:
-        text = f"writing fails: {writes.reason}"
+        text = f"writes fail: {writes.reason}"
         yield HealthProblem(text=text, seconds=now - writes.failing_since)
     if now - vitals.heartbeat_at > HEARTBEAT_LIMIT:
         yield HealthProblem(text="no heartbeat", seconds=now - vitals.heartbeat_at)
@@ -149,10 +149,10 @@ def _problems(vitals: Vitals) -> Iterator[HealthProblem]:
     for thread in vitals.threads:
         since = thread.failing_since
         if not thread.is_alive:
-            text = f"the thread {thread.name} has ended; restart forewarn"
+            text = f"thread {thread.name} has ended; restart forewarn"
             yield HealthProblem(
                 text=text, seconds=0.0 if since is None else now - since
             )
         elif since is not None and now - since > _GRACE:
-            text = f"{thread.name} fails: {thread.reason}"
+            text = f"thread {thread.name} fails: {thread.reason}"
             yield HealthProblem(text=text, seconds=now - since)

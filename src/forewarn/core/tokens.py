@@ -1,4 +1,4 @@
-"""API tokens and roles: who may do what, and under which name in the journal."""
+"""API tokens and roles: permissions of callers, and their names in the journal."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -68,18 +68,18 @@ def check_token(token: Token, others: Iterable[Token], now: datetime) -> None:
     """Raise an error if `token` is not valid, or if its name is taken."""
     if not NAME.fullmatch(token.name):
         raise InvalidInput(
-            "name: expected 1 to 80 of A-Z a-z 0-9 . _ - , not " + repr(token.name)
+            f"name: expected 1 to 80 of A-Z a-z 0-9 . _ -, not {token.name!r}"
         )
     if fold_name(token.name) in _RESERVED:
-        raise InvalidInput(f"name: {token.name} stands for another in the journal")
+        raise InvalidInput(f"name: {token.name} is reserved; choose another name")
     if (token.role is Role.GROUP) is (token.group is None):
-        raise InvalidInput("role group needs a `group`, and no other role has one")
+        raise InvalidInput("the role group requires a `group`, and only that role")
     if token.has_expired(now):
-        raise InvalidInput("it would expire before it could be used")
+        raise InvalidInput("the expiry is in the past")
     for other in others:
         if fold_name(other.name) == fold_name(token.name) and other.is_good(now):
             raise Conflict(
-                f"there is a token {other.name} ({other.id}); revoke it, or choose"
+                f"token {other.name} already exists ({other.id}); revoke it, or choose"
                 " another name"
             )
 

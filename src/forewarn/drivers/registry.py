@@ -18,7 +18,7 @@ IN_PLACE = frozenset({"nothing", "operator"})
 
 
 class NothingDriver:
-    """For rehearsals, and for fleets whose machines are handled elsewhere."""
+    """Does nothing: for rehearsals, and for fleets that are managed elsewhere."""
 
     def carry_out(self, work: Work) -> Sequence[Report]:
         """Report all VMs done."""
@@ -69,8 +69,8 @@ def make_driver(choice: DriverChoice) -> Driver:
         return driver
     if choice.options:
         raise CannotStart(
-            f"the driver {choice.name} takes no [driver.options]; they are for drivers"
-            " that are installed beside forewarn"
+            f"driver {choice.name} has no [driver.options]; only installed driver"
+            " packages have them"
         )
     return ours(choice)
 
@@ -78,7 +78,7 @@ def make_driver(choice: DriverChoice) -> Driver:
 def _script_driver(choice: DriverChoice) -> Driver:
     if not choice.command:
         raise CannotStart(
-            "the driver script needs a command: set --driver-command,"
+            "driver script needs a command: set --driver-command,"
             " FOREWARN_DRIVER_COMMAND or command in [driver]"
         )
     # Imported late: every operator command reads the settings.

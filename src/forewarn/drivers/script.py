@@ -46,10 +46,10 @@ _SUPERVISOR = (
 )
 _HOME = str(Path(forewarn.__file__).parents[1])
 _OLD_SCRIPTS = 10.0  # seconds for scripts of an earlier service to end by themselves
-_LOOK = 0.2  # seconds between two checks of whether they have
+_LOOK = 0.2  # seconds between two checks for them
 _HELD_BACK = (
-    "scripts of an earlier service are still running and cannot be ended, so that no"
-    " script is run"
+    "scripts of an earlier service are still running and cannot be killed, so no new"
+    " script is started"
 )
 _CHUNK = 64 * 1024  # bytes
 _LAST = 1.5  # seconds for killed scripts when the service stops
@@ -69,9 +69,9 @@ class ScriptDriver:
     ) -> None:
         """Run `command` for at most `timeout` seconds; 0 for no limit.
 
-        It has `grace` seconds to end when asked to. Supervisors lock `lock_file`; None
-        if the store is in memory, so that a new service has nothing to repeat. Those
-        of an earlier service are killed after `patience` seconds.
+        It is killed `grace` seconds after SIGTERM. Supervisors lock `lock_file`, which
+        is None if the store is in memory: a new service then has nothing to repeat.
+        Supervisors of an earlier service are killed after `patience` seconds.
         """
         self._command = command
         self._timeout = timeout
@@ -82,16 +82,16 @@ class ScriptDriver:
         self._running: set[_SupervisedScript] = set()
 
     def open(self) -> None:
-        """Check that the command can be run, and begin to end old scripts."""
+        """Check that the command can be run, and start ending old scripts."""
         problem = command_problem(self._command)
         if problem is not None:
-            raise CannotStart(f"the command of the driver cannot be run: {problem}")
+            raise CannotStart(f"cannot run the driver's command: {problem}")
         if self._old is not None:
             self._old.open()
 
     @property
     def warning(self) -> str:
-        """Why no command is run at present; empty if commands are run."""
+        """Why no commands are started now; empty if they are."""
         return "" if self._old is None else self._old.warning
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ class ScriptDriver:
                         reported.update(report.vm for report in item)
                         yield item
         except OSError as error:
-            result = ScriptResult(error=f"the command cannot be started: {error}")
+            result = ScriptResult(error=f"cannot start the command: {error}")
         yield from reports_of(work, reported, result, self._timeout)
 
     def _await_old_scripts(self, work: Work) -> bool:
@@ -192,7 +192,7 @@ class _SupervisedScript:
             self._process.stdin.flush()
 
     def end(self, grace: float) -> None:
-        """Ask the script to end; it is killed after `grace` seconds."""
+        """Send SIGTERM to the script; it is killed after `grace` seconds."""
         self.send(f"{grace:g}")
 
     def messages(self) -> Iterator[Sequence[Report] | ScriptResult]:
@@ -256,18 +256,18 @@ class _OldScripts:
             self.are_gone()
         except OSError as error:
             raise CannotStart(
-                f"{self._path} cannot be used: {error.strerror}"
+                f"cannot use the lock file {self._path}: {error.strerror}"
             ) from error
 
     def are_gone(self) -> bool:
-        """Return whether all have ended; once they have, it is true forever."""
+        """Return whether all have ended; once true, it stays true."""
         with self._lock:
             if not self._are_gone:
                 self._are_gone = self._end()
             return self._are_gone
 
     def _end(self) -> bool:
-        """End what may be ended by now; return whether nothing is left."""
+        """End the scripts that may be ended by now; return whether none is left."""
         mark, is_late = str(self._path), time.monotonic() >= self._kill_at
         supervisors = {*with_variable(SUPERVISOR_VARIABLE, mark)}
         if is_late:
@@ -280,12 +280,14 @@ class _OldScripts:
         are_left = bool(marked_sessions(SUPERVISOR_VARIABLE, mark))
         if not are_left and _is_unlocked(self._path):
             if self.warning:
-                _log.info("scripts of an earlier service have ended; scripts run again")
+                _log.info("scripts of an earlier service have ended; starting scripts")
             self.warning = ""
             return True
         if is_late and not self.warning:
             self.warning = _HELD_BACK
-            _log.warning("%s; `fuser %s` lists what to end", _HELD_BACK, self._path)
+            _log.warning(
+                "%s; `fuser %s` lists the processes to kill", _HELD_BACK, self._path
+            )
         return False
 
 

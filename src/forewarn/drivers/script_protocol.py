@@ -22,7 +22,7 @@ class ScriptResult:
     code: int | None = None  # as in `subprocess`; None if it never ended
     output: str = ""
     is_late: bool = False
-    is_halted: bool = False  # it was asked to end before it had
+    is_halted: bool = False  # it was stopped before it ended by itself
     error: str = ""  # why it could not be supervised
     unreadable: str = ""  # why a report could not be read; empty if all were
 
@@ -102,26 +102,25 @@ def _detail(result: ScriptResult, timeout: float, *, has_reports: bool) -> str:
     if result.is_late:
         return f"took longer than {timeout:.10g} s"
     if result.is_halted:
-        return "was told to end"
+        return "was stopped"
     if result.unreadable:
         return result.unreadable
     how = _exit_phrase(result.code)
     if has_reports:
-        link = "with " if how.startswith("exit") else ""
-        how = f"the script ended, {link}{how}, without a word about it"
+        how = f"no report for this VM from the script ({how})"
     last = "" if result.code == 0 else _last_line(result.output)
     return f"{how}: {last}" if last else how
 
 
 def _exit_phrase(code: int | None) -> str:
     if code is None:
-        return "could not be ended, not even by KILL"
+        return "could not be killed, not even with SIGKILL"
     if code >= 0:
         return f"exit code {code}"
     try:
-        return f"ended by signal {-code} ({Signals(-code).name.removeprefix('SIG')})"
+        return f"killed by signal {-code} ({Signals(-code).name.removeprefix('SIG')})"
     except ValueError:  # a real-time signal
-        return f"ended by signal {-code}"
+        return f"killed by signal {-code}"
 
 
 def _last_line(output: str) -> str:

@@ -1,8 +1,8 @@
 """Supervisor process of one driver script.
 
 1. It uses only the standard library, because it starts without site-packages.
-2. The first line of its input is the order; each later line asks the script to end in
-   that many seconds. The end of the input means that the service is gone.
+2. The first line of its input is the order. Each later line is the number of seconds
+   that the script has to end. The end of the input means that the service is gone.
 3. It writes a line for each report and one for the result, and ends when the last
    process of the script's session has ended.
 4. The script does not outlive it: the kernel kills the script with its supervisor. The
@@ -71,7 +71,7 @@ def main() -> None:
         ScriptSupervisor(ScriptOrder(**json.loads(order))).run(rest)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        message = {"error": f"the command cannot be started: {why}"}
+        message = {"error": f"cannot start the command: {why}"}
         os.write(1, json.dumps(message).encode() + b"\n")
 
 
@@ -85,7 +85,7 @@ class ScriptSupervisor:
         self._reader = OutputReader(order.vms)
         self._input = order.input.encode()
         self._deadline: float | None = None  # None if it has no time limit
-        self._kill_at: float | None = None  # None if it was not asked to end
+        self._kill_at: float | None = None  # None if it is not being stopped
         self._give_up_at: float | None = None  # None if it was not killed
         self._is_late = self._is_halted = False
         self._has_ended = self._is_over = False
@@ -188,7 +188,7 @@ class ScriptSupervisor:
                 self._end(self._order.grace)
 
     def _end(self, grace: float) -> None:
-        """Ask the script to end; a later call may shorten its time."""
+        """Send SIGTERM to the script; a later call may shorten the grace period."""
         if self._give_up_at is not None:
             return
         at = time.monotonic() + grace
@@ -390,7 +390,7 @@ class OutputReader:
         )
         name = self._names.get(vm.lower()) if isinstance(vm, str) else None
         if name is None or status not in ("done", "failed"):
-            wrong = "names none of its VMs" if name is None else _STATUS
+            wrong = "names an unknown VM" if name is None else _STATUS
             is_report = {"vm", "status"} <= message.keys()
             self._note_unreadable(line, wrong, is_report=is_report)
             return None
@@ -408,7 +408,7 @@ class OutputReader:
         if self.unreadable or not (is_report or _LIKE_A_REPORT.match(line)):
             return
         begin = _clean(line[:_MOST_QUOTED].decode(errors="replace"))
-        self.unreadable = f"a report of the script {wrong}: {begin}"
+        self.unreadable = f"a report by the script {wrong}: {begin}"
 
 
 def _visible(line: bytes) -> bytes:
@@ -420,6 +420,6 @@ def _visible(line: bytes) -> bytes:
 
 
 def _clean(text: str) -> str:
-    """Remove what would harm a terminal or a database."""
+    """Remove characters that could harm a terminal or a database."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
     return lines.encode(errors="replace").decode()

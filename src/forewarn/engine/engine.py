@@ -2,11 +2,12 @@
 
 1. Every command loads a slice, decides with a pure command of the core, saves the step,
    and wakes the readers of the journal after the commit (`writing` and `decide`).
-2. A step that unblocks maintenance of other groups is followed by a step there, in the
-   same transaction.
+2. A step that unblocks maintenance of other groups is followed by a step in those
+   groups, in the same transaction.
 3. The receipt of an idempotency key is saved in the transaction of its command. An
    approval that changes nothing has none: a repeat cannot change anything either.
-4. What a group's token cannot do is refused on a snapshot, without a turn to write.
+4. Commands that a group's token cannot run are refused on a snapshot, without a turn to
+   write.
 """
 
 import uuid
@@ -68,14 +69,14 @@ from forewarn.ports import Clock, Snapshot, Store, Transaction
 #: The stored setting with the time of the manual clock.
 CLOCK = "clock"
 
-#: The name of the service itself, as the author of commands that nobody gave.
+#: The service's own name, as the author of automatic commands.
 SERVICE = "forewarn"
 
 #: A command of the core, and one on the maintenance with an id; other arguments bound.
 Command: TypeAlias = Callable[[Slice, Context], Step]
 CommandOnOne: TypeAlias = Callable[[Slice, Context, str], Step]
 
-#: Writes that change nothing somebody asked to change.
+#: Writes that no caller requested.
 _UNANSWERED = (WriteRank.SERVICE, WriteRank.OBSERVATION)
 
 #: How long a reader waits while another one saves the observations, in seconds.
@@ -86,12 +87,12 @@ _T = TypeVar("_T")
 
 
 def new_id() -> str:
-    """Create an id as the protocol has it: a GUID in upper case."""
+    """Create an id in the form of the protocol: a GUID in upper case."""
     return str(uuid.uuid4()).upper()
 
 
 def retried(command: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Run a `command` of one transaction again if that was lost before its commit."""
+    """Run `command`, and once more if its transaction was lost before the commit."""
 
     @wraps(command)
     def run(*arguments: _P.args, **options: _P.kwargs) -> _T:
@@ -122,8 +123,8 @@ class Engine:
 
         `after_commit` is called with the journal's position, `on_doubt` when a failed
         commit may have been applied. If `after_commit` raises `Unavailable`, a commit
-        is not visible yet: commands raise it as well, but not those of the service.
-        `health` is told how each write ends.
+        is not visible yet: commands raise it as well, except those of the service.
+        `health` is notified of the end of each write.
         """
         self.store = store
         self.clock = clock
@@ -174,7 +175,7 @@ class Engine:
     ) -> None:
         """Approve events visible to a VM: all of them or none.
 
-        Unless `are_shown`, some may not exist: then they are checked first, without
+        Unless `are_shown`, some may not exist, so they are checked first, without
         waiting for a turn to write.
         """
         if not are_shown:
@@ -261,7 +262,7 @@ class Engine:
         by: str = SERVICE,
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
-        """Run `command` on one maintenance; return what became of it."""
+        """Run `command` on one maintenance, and return the result."""
         with self.writing(by, once) as (transaction, context):
             maintenance = find_maintenance(transaction, any_id)
             self.decide_on_one(transaction, context, maintenance, command)
@@ -294,7 +295,7 @@ class Engine:
             step = self.decide(transaction, context, groups_of(due), commands.tick)
             if not step.facts and (still := transaction.due(context.now)):
                 names = ", ".join(sorted(maintenance.id for maintenance in still))
-                raise RuntimeError(f"time moves {names}, but nothing comes of it")
+                raise RuntimeError(f"{names} became due, but nothing changed")
         return bool(due)
 
     def next_moment(self) -> datetime | None:
@@ -308,7 +309,7 @@ class Engine:
             beat(transaction, context.now)
 
     def probe(self) -> None:
-        """Write to every table, and leave nothing there, to see whether writes work."""
+        """Write to every table, without lasting changes, to see whether writes work."""
         with suppress(Unavailable):
             with self.writing() as (transaction, _):
                 transaction.probe()
@@ -334,8 +335,8 @@ class Engine:
     ) -> None:
         """Run `check` without a turn to write, unless the request was handled before.
 
-        The check is for refusals that need no write. Those that a later write makes
-        necessary must be found in the transaction.
+        It refuses requests early. The transaction must check again, because the state
+        may have changed until then.
         """
         with self.store.snapshot() as snapshot:
             if once is None or snapshot.receipt(once.key) is None:
@@ -344,7 +345,7 @@ class Engine:
     def save_observations(self) -> None:
         """Save the pending observations for a reader, if the store is available.
 
-        However many readers there are, one of them writes.
+        If there are several readers, only one of them writes.
         """
         if not self.observations.has_any:
             return
@@ -369,7 +370,7 @@ class Engine:
     ) -> Iterator[tuple[Transaction, Context]]:
         """Open a transaction with the pending observations; wake readers after it.
 
-        Without a `rank`, the command is one of the service itself, or an operator's.
+        Without a `rank`, the command comes from the service itself or an operator.
         """
         if rank is None:
             rank = WriteRank.SERVICE if by == SERVICE else WriteRank.OPERATOR
@@ -458,9 +459,9 @@ class Engine:
         maintenance: Maintenance,
         command: CommandOnOne,
     ) -> Maintenance:
-        """Run `command` on `maintenance`, even if it is over; return what became of it.
+        """Run `command` on `maintenance`, even if it is over, and return the result.
 
-        What the step unblocks elsewhere may change it once more.
+        Steps in other groups that this unblocks may change it once more.
         """
 
         def with_maintenance(slice_: Slice) -> Slice:
@@ -495,7 +496,7 @@ class Engine:
     def context(
         self, snapshot: Snapshot, by: str, new_id: Callable[[], str]
     ) -> Context:
-        """Return the context of a command that `by` gives now."""
+        """Return the context of a command that `by` runs now."""
         now = self.now(snapshot)
         return Context(now=now, rules=self.rules, by=by, new_id=new_id)
 

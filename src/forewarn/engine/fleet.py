@@ -16,6 +16,7 @@ from forewarn.engine.idempotency import IdempotencyKey, keep_receipt
 from forewarn.engine.lookup import declared_name, every
 from forewarn.engine.readers.documents import FIRST_VM
 from forewarn.errors import Conflict
+from forewarn.formats import count
 from forewarn.ports import Snapshot, Transaction
 
 #: The stored setting with the digest of the last fleet file applied; empty after any
@@ -85,7 +86,7 @@ class FleetCommands:
     def put_group(
         self, group: Group, *, by: str, once: IdempotencyKey[Group] | None = None
     ) -> Group:
-        """Add a group, or change its settings."""
+        """Add a group or change its settings."""
         return self._put("groups", group, by, once)
 
     def put_host(
@@ -120,7 +121,7 @@ class FleetCommands:
         once: IdempotencyKey[_Named] | None,
         **near: Iterable[str],
     ) -> _Named:
-        """Add or change `thing`; `near` names what it may refer to."""
+        """Add or change `thing`; `near` names the things that it may refer to."""
         names = {kind: [thing.name], **near}
         with self._engine.writing(by, once) as (transaction, context):
             current = transaction.part_of_fleet(**names)
@@ -151,7 +152,7 @@ class FleetCommands:
         named: Mapping[str, _Named],
         name: str,
     ) -> None:
-        """Replace all of one kind in a part of the fleet; the rest stays as it is."""
+        """Replace all things of one kind in a part of the fleet; keep the rest."""
         changed = replace(current, **{kind: named})  # type: ignore[arg-type]  # a key of _NOUNS
         desired = _joined(changed, f"{_NOUNS[kind]} {name}")
         difference = fleet_changes.difference(current, desired)
@@ -226,6 +227,6 @@ def _refuse_if_used(fleet: Fleet, gone: VM | Group | Host) -> None:
     if members:
         what, shown = "group" if is_group else "host", ", ".join(sorted(members)[:5])
         raise Conflict(
-            f"{what} {gone.name} still has {len(members)} VMs ({shown}); move them"
-            " first"
+            f"{what} {gone.name} still has {count(len(members), 'VM')} ({shown}); move"
+            " its VMs first"
         )

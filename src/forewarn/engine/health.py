@@ -1,4 +1,4 @@
-"""Health monitor: what the end of each write shows about the store and the clock."""
+"""Health monitor: learns from the end of each write how store and clock are."""
 
 import logging
 import time
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class HealthMonitor:
-    """Keeps in memory whether writes succeed, and whether time moves."""
+    """Keeps in memory whether writes succeed and whether time moves."""
 
     def __init__(
         self,
@@ -25,10 +25,10 @@ class HealthMonitor:
         *,
         is_quiet: bool = False,
     ) -> None:
-        """Compare the journal's time with `clock`; time failures by `monotonic`.
+        """Compare the journal's time with `clock`; time failures with `monotonic`.
 
-        `on_change` is called when writes begin or cease to fail, or time to move.
-        If it `is_quiet`, it logs nothing: a start that fails raises its reason.
+        `on_change` is called when writes start or stop failing, or time starts or stops
+        moving. If it `is_quiet`, nothing is logged: a failed start raises its reason.
         """
         self._is_quiet = is_quiet
         self._on_change = on_change
@@ -36,7 +36,7 @@ class HealthMonitor:
         self._clock = clock
         self._monotonic = monotonic
         self._lock = Lock()
-        self._failures = FailureLog("writing", "commands return 503", monotonic)
+        self._failures = FailureLog("store writes", "commands return 503", monotonic)
         self._last_fact: datetime | None = None  # None before the first write
         self._is_still = False
 
@@ -46,7 +46,7 @@ class HealthMonitor:
         return standstill_until(self._clock.now(), self._last_fact)
 
     def is_failing(self) -> bool:
-        """Whether writes fail, which the log shows already."""
+        """Whether writes fail and the log shows it already."""
         return self.writes.failing_since is not None
 
     def needs_probe(self) -> bool:
@@ -89,5 +89,5 @@ class HealthMonitor:
         if until is not None and not before[1]:
             _log.warning("%s", describe_standstill(until, now))
         elif until is None and before[1]:
-            _log.info("time moves again: the clock has caught up with the journal")
+            _log.info("the clock has caught up with the journal; time moves again")
         self._on_change()

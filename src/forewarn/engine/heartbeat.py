@@ -31,7 +31,7 @@ def beat(transaction: Transaction, now: datetime) -> None:
 def detect_outage(
     transaction: Transaction, clock: Clock, now: datetime
 ) -> Outage | None:
-    """Detect and record the outage that ends now, if there is one."""
+    """Detect and record an outage that has just ended."""
     last = _last_alive(transaction)
     outage = None if last is None else _outage(clock, last, now)
     if outage is not None:
@@ -48,7 +48,7 @@ def _last_alive(snapshot: Snapshot) -> datetime | None:
 
 
 def _outage(clock: Clock, last: datetime, now: datetime) -> Outage | None:
-    """Moving a manual clock while the service runs is not an outage."""
+    """Return the outage since `last`; moving a manual clock does not cause one."""
     until = clock.start if isinstance(clock, ManualClock) else now
     if until - last <= _GAP * clock.rate:
         return None
@@ -58,8 +58,8 @@ def _outage(clock: Clock, last: datetime, now: datetime) -> Outage | None:
 def warn_of_outage(outage: Outage) -> None:
     """Log a warning about a recorded outage."""
     _log.warning(
-        "the service was away from %s to %s; this counts neither as notice nor as"
-        " silence",
+        "the service was down from %s to %s; this time counts neither as notice nor"
+        " toward disabling groups",
         outage.since.isoformat(timespec="seconds"),
         outage.until.isoformat(timespec="seconds"),
     )

@@ -24,7 +24,7 @@ _HOUR = 3600  # seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotencyKey(Generic[_T]):
-    """A request with an idempotency key, and how to render its response."""
+    """The idempotency key of a request, and how to render its response."""
 
     key: str
     digest: str
@@ -40,7 +40,10 @@ def refuse_repeated(
     if receipt is None or receipt.at < now - KEPT:
         return
     if receipt.digest != once.digest:
-        raise InvalidInput("this Idempotency-Key was used for another request")
+        raise InvalidInput(
+            "this Idempotency-Key was already used for a different request; use a new"
+            " one"
+        )
     raise Repeated(receipt.answer)
 
 
@@ -72,7 +75,7 @@ def receipt_holder(
 class Receipts:
     """Counts the saved responses to idempotency keys, for each token.
 
-    The counts are in memory: they begin when the service starts.
+    The counts are in memory and start at zero when the service starts.
     """
 
     def __init__(self, most: int = MOST_RECEIPTS) -> None:
@@ -82,7 +85,7 @@ class Receipts:
         self.refused = 0  # requests
 
     def wait(self, holder: str, now: datetime) -> timedelta | None:
-        """Return how long `holder` must wait to use a new key; None if not at all."""
+        """Return how long `holder` must wait to use a new key; None if it need not."""
         hours, oldest = self._hours.get(holder, Counter()), _hour(now - KEPT)
         for hour in [hour for hour in [*hours] if hour < oldest]:
             hours.pop(hour, None)
@@ -94,8 +97,8 @@ class Receipts:
         """Refuse a new key of a holder that must `wait`."""
         self.refused += 1
         raise Throttled(
-            f"this token has used {self._most:,} Idempotency-Keys in 24 hours, as many"
-            f" as it may; try again in {format_duration(wait)}, or without a key",
+            f"this token has used {self._most:,} Idempotency-Keys in 24 hours, its"
+            f" maximum; try again in {format_duration(wait)}, or without a key",
             retry_after=ceil(wait.total_seconds()),
         )
 

@@ -18,7 +18,7 @@ def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
     for vm in snapshot.part_of_fleet(vms=[name]).vms.values():
         if group in (None, vm.group):
             return vm
-    raise NotFound(f"there is no VM {name}")
+    raise NotFound(f"VM {name} not found")
 
 
 def find_maintenance(
@@ -30,7 +30,7 @@ def find_maintenance(
     """
     maintenance = snapshot.maintenance(any_id.upper())
     if maintenance is None or not _concerns(maintenance, any_id.upper(), group):
-        raise NotFound(f"there is no maintenance or event {any_id}")
+        raise NotFound(f"maintenance or event {any_id} not found")
     return maintenance
 
 
@@ -47,11 +47,11 @@ def find_event(
     for event in maintenance.events:
         if event.id == event_id.upper():
             return maintenance, event
-    raise NotFound(f"{event_id} is a maintenance; name one of its events")
+    raise NotFound(f"{event_id} is the id of a maintenance; use one of its event ids")
 
 
 def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]:
-    """Find the VMs that `order` names; return it with names as declared."""
+    """Find the VMs that `order` names; return it with declared names."""
     if order.host is not None:
         host, vms = find_host(snapshot, order.host)
         return replace(order, host=host), _not_empty(running(vms), f"host {host}")
@@ -84,12 +84,14 @@ def declared_name(name: str, names: Iterable[str], noun: str) -> str:
     for candidate in names:
         if fold_name(candidate) == fold_name(name):
             return candidate
-    raise NotFound(f"there is no {noun} {name}")
+    raise NotFound(f"{noun} {name} not found")
 
 
 def _not_empty(vms: Sequence[VM], what: str) -> Sequence[VM]:
     if not vms:
-        raise InvalidInput(f"{what} has no running VMs; there is nobody to notify")
+        raise InvalidInput(
+            f"{what} has no running VMs, so there is nothing to announce"
+        )
     return vms
 
 

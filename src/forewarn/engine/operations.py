@@ -58,7 +58,7 @@ class Operations:
         """Run commands on `engine`."""
         self._engine = engine
         self._lock = Lock()  # guards what follows
-        #: How many operations were refused, by the limit that was reached.
+        #: The number of refused operations, by the limit that was reached.
         self.refused = Counter({"vm": 0, "group": 0})
 
     def operate(
@@ -115,7 +115,7 @@ class Operations:
         group: str | None = None,
         once: IdempotencyKey[Sequence[VM]] | None = None,
     ) -> Sequence[VM]:
-        """Record that deallocated VMs run again; return all of them as they are then.
+        """Record that deallocated VMs run again; return all `names` as they are then.
 
         If a `group` requests it, VMs of other groups are not found.
         """
@@ -274,7 +274,7 @@ def _judge(
     if maintenance is None or not any(
         event.id == normalized and is_seen(event) for event in events
     ):
-        return NotFound(f"there is no event {event_id}")
+        return NotFound(f"event {event_id} not found")
     try:
         commands.check_is_live(maintenance, normalized)
     except TooLate as error:

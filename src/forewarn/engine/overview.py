@@ -22,8 +22,8 @@ from forewarn.engine.queries import REACH, explain_all
 from forewarn.errors import NotFound
 from forewarn.ports import Snapshot
 
-#: How many waits of each item are always included. If hundreds queue up, they wait for
-#: tens of thousands, each for all before it.
+#: The number of waits that each item always includes. If hundreds queue up, there are
+#: tens of thousands of waits, because each waits for all before it.
 WAITS = 20
 
 #: Facts that end a maintenance.

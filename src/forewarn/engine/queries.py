@@ -1,6 +1,6 @@
 """Queries: explanations, stories, previews, searches and the monthly report.
 
-Each reads the store in snapshots and leaves the thinking to `core.queries`.
+Each reads snapshots of the store and passes them to `core.queries`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -137,7 +137,7 @@ def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Preview]:
 def _neighborhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
     """Return a function that cuts `slice_` to what one maintenance can wait for.
 
-    Without it, explaining hundreds would look at all of them for each.
+    Otherwise, explaining each of hundreds would look at all of them.
     """
     places = {name: place for place, name in enumerate(slice_.maintenances)}
     members: dict[str, list[str]] = {}
@@ -351,7 +351,7 @@ def report_on(
     histories = _histories(engine.store, month, begin, end, stuck)
     report = make_report(histories, outages, month, now=now, group=spelling or group)
     if group is not None and spelling is None and not report.maintenances:
-        raise NotFound(f"there is no group {group}")
+        raise NotFound(f"group {group} not found")
     return report
 
 
@@ -394,7 +394,7 @@ def _history(
 ) -> MaintenanceHistory:
     maintenance = snapshot.maintenance(maintenance_id)
     if maintenance is None:
-        raise LookupError(f"the journal tells of {maintenance_id}, which is not there")
+        raise LookupError(f"the journal names {maintenance_id}, which is missing")
     first_seen = {}
     if month.has(maintenance.started_at):
         for event in maintenance.events:

@@ -64,17 +64,17 @@ class StartedSession:
 class Lapsed(Enum):
     """Why a session is not valid although its token might be."""
 
-    WRONG = "the session is not known; sign in again"
-    OVER = "the session has ended; sign in again"
+    WRONG = "unknown session; sign in again"
+    OVER = "the session has expired; sign in again"
     SIGNED_OUT = "the session was signed out; sign in again"
     BEFORE_UPGRADE = (
         "the session was started before the service was upgraded; sign in again"
     )
     NO_KEY = (
-        "the session cookie came without the key of the session, which the portal"
-        " sends; reload the portal and sign in again"
+        "the request has a session cookie but no session key, which the portal sends;"
+        " reload the portal and sign in again"
     )
-    WRONG_KEY = "the key does not belong to the session; sign in again"
+    WRONG_KEY = "the session key does not match the session; sign in again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ class Sessions:
         """Sign in a token's holder."""
         signing_key = self._key(holder.token)
         if signing_key is None:
-            raise NotFound(f"the token {holder.name} is not known any more")
+            raise NotFound(f"token {holder.name} no longer exists")
         until = self._wall.now().replace(microsecond=0) + LASTS
         key = secrets.token_urlsafe(32)
         session = PortalSession(

@@ -19,7 +19,7 @@ LONGEST_ADVANCE = timedelta(days=36_500)
 
 _MOST_IN_TURN = 20  # each occupies a control-plane thread for as long as a script runs
 
-_TOO_FAR = f"time ends with the year {END.year - 1}"
+_TOO_FAR = f"the clock cannot go beyond the year {END.year - 1}"
 
 
 class Timers(Follower):
@@ -91,7 +91,7 @@ class ClockAdvance:
         read_to_end: Callable[[], None],
         on_move: Callable[[], None] = lambda: None,
     ) -> None:
-        """Move the clock of `engine`; `read_to_end` lets all readers catch up.
+        """Move the clock of `engine`; `read_to_end` makes all readers catch up.
 
         `on_move` is called after each move.
         """
@@ -104,7 +104,7 @@ class ClockAdvance:
         self._unfinished: dict[str, datetime] = {}  # by idempotency key
 
     def stop(self) -> None:
-        """Make a running advance end at its next timer."""
+        """Stop a running advance at its next timer."""
         self._is_leaving = True
 
     def by(
@@ -137,8 +137,8 @@ class ClockAdvance:
         """Wait for earlier advances; raise `Conflict` if too many are waiting."""
         if not self._places.acquire(blocking=False):
             raise Conflict(
-                f"the clock is being advanced, and {_MOST_IN_TURN - 1} others wait to"
-                " do so; try again when they are done"
+                f"the clock is being advanced, and {_MOST_IN_TURN - 1} more requests"
+                " are waiting to advance it; try again when they are done"
             )
         try:
             with self._lock:
@@ -151,10 +151,12 @@ class ClockAdvance:
         engine.refuse_repeated(once)
         if target < clock.now():
             raise InvalidInput(
-                f"the clock stands at {clock.now().isoformat()} and is never set back"
+                f"the clock is at {clock.now().isoformat()} and cannot be set back"
             )
         if target - clock.now() > LONGEST_ADVANCE:
-            raise InvalidInput("the clock is advanced by a hundred years at the most")
+            raise InvalidInput(
+                "the clock can be advanced by at most 100 years at a time"
+            )
         if target >= END:
             raise InvalidInput(_TOO_FAR)
         self._read_to_end()
@@ -164,7 +166,7 @@ class ClockAdvance:
                 break
             if self._is_leaving:
                 raise Unavailable(
-                    f"the service is stopping; the clock stands at {clock.now()}"
+                    f"the service is stopping; the clock is at {clock.now()}"
                 )
             with clock.moved_to(max(moment, clock.now())):
                 engine.tick()  # saves the heartbeat as well
@@ -180,6 +182,6 @@ class ClockAdvance:
         if not isinstance(clock, ManualClock):
             raise Conflict(
                 f"the clock is {clock.name}; only a manual clock can be advanced"
-                " (serve --clock manual)"
+                " (forewarn serve --clock manual)"
             )
         return clock

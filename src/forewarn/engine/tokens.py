@@ -1,6 +1,6 @@
 """API tokens: created, shown once, stored as digests, revoked.
 
-Every request is checked against memory, because one service has the store to itself.
+Every request is checked against memory, because only one service uses the store.
 The memory is refreshed after every transaction that may change it.
 """
 
@@ -44,9 +44,9 @@ class TokenHolder:
 class UnknownToken(Enum):
     """Why a token is not valid."""
 
-    WRONG = "the token is not known"
-    EXPIRED = "the token has expired; ask for a new one"
-    REVOKED = "the token was revoked; ask for a new one"
+    WRONG = "unknown token"
+    EXPIRED = "the token has expired; get a new one"
+    REVOKED = "the token was revoked; get a new one"
 
 
 class Tokens:
@@ -170,18 +170,18 @@ class Tokens:
         return token, text
 
     def revoke(self, name_or_id: str, *, by: str) -> Token:
-        """Revoke a token; doing so again changes nothing."""
+        """Revoke a token; repeating this has no effect."""
         if fold_name(name_or_id) == "admin":
             raise Conflict(
-                "the service was started with the token admin; to change it, change"
-                " FOREWARN_TOKEN or remove the file `token` in the state directory,"
-                " and restart"
+                "the admin token cannot be revoked; to replace it, change"
+                " FOREWARN_TOKEN or remove the file `token` in the state directory, and"
+                " restart the service"
             )
         self._engine.are_tokens_stale = True
         with self._engine.writing() as (transaction, context):
             token = core.find_token(transaction.tokens(), name_or_id, context.now)
             if token is None:
-                raise NotFound(f"there is no token {name_or_id}")
+                raise NotFound(f"token {name_or_id} not found")
             if token.revoked_at is None:
                 revoke(transaction, [token], by, context.now)
         self.reload_if_stale()
@@ -200,7 +200,7 @@ def _expiry(now: datetime, lasts: timedelta) -> datetime:
     try:
         return now + lasts
     except OverflowError:
-        raise InvalidInput("it would expire after the end of time") from None
+        raise InvalidInput("the expiry is out of range") from None
 
 
 def _id_of(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Write queue: one transaction at a time, in an order that starves nobody.
+"""Write queue: one transaction at a time, in an order that starves no writer.
 
 The store serializes writers, but not fairly. The writer whose turn it is finds the
 store free.
@@ -38,7 +38,7 @@ class WriteQueue:
     """A lock whose waiters are served by rank, and in turn by name."""
 
     def __init__(self, patience: float = 10.0) -> None:
-        """Let a writer wait for its turn for `patience` seconds."""
+        """Make writers wait for their turn for at most `patience` seconds."""
         self._patience = patience
         self._lock = Lock()  # guards what follows
         self._is_taken = False
@@ -86,8 +86,8 @@ class WriteQueue:
         if rank is WriteRank.TENANT and len(tickets) >= MOST_WAITING:
             self.refused["waiting"] += 1
             raise Throttled(
-                f"{MOST_WAITING} commands of the token {name} are waiting, as many as"
-                " may; try again in 1 s"
+                f"token {name} already has {MOST_WAITING} waiting commands, its"
+                " maximum; try again in 1 s"
             )
 
     def _withdraw(
@@ -102,7 +102,7 @@ class WriteQueue:
             if not tickets:
                 del self._waiting[rank][name]
             if self._ended == ended_before:
-                raise Unavailable("the store does not answer")
+                raise Unavailable("the store does not respond")
             self.refused["time"] += 1
             raise Crowded("too many commands are waiting; try again")
 

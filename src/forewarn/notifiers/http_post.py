@@ -1,4 +1,4 @@
-"""HTTP POST with a hard deadline, and redaction of secrets in what is shown of it.
+"""HTTP POST with a hard deadline, and redaction of secrets in its messages.
 
 The deadline covers everything from the first address to the last byte; no timeout of
 `http.client` does.
@@ -53,7 +53,7 @@ class Sender:
     """Posts to one URL, one message at a time."""
 
     def __init__(self, url: str, *, timeout: float, hidden: Sequence[str] = ()) -> None:
-        """Give each message `timeout` seconds; redact `hidden` in what is shown."""
+        """Give each message `timeout` seconds; redact `hidden` in messages."""
         parts = urlsplit(url)
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -188,22 +188,22 @@ class Sender:
 
     def _problem(self, error: Exception, is_overdue: bool) -> str:
         if is_overdue or isinstance(error, TimeoutError):
-            return f"{self._shown} did not answer within {self._timeout:g} s"
+            return f"{self._shown} did not respond within {self._timeout:g} s"
         if isinstance(error, ConnectionRefusedError):
-            return f"nothing answers at {self._shown}"
+            return f"{self._shown} refused the connection"
         if isinstance(error, ssl.SSLCertVerificationError):
             why = error.verify_message
-            return f"{self._shown} shows a certificate that is not trusted: {why}"
+            return f"{self._shown} has a certificate that is not trusted: {why}"
         if isinstance(error, socket.gaierror | UnicodeError):
             return f"{self._host} has no address: {error}"
         if isinstance(error, ConnectionError):
-            return f"{self._shown} ended the connection without an answer"
+            return f"{self._shown} closed the connection without a response"
         if isinstance(error, _TooManyInterim):
             most = f"more than {_MOST_INTERIM} interim responses (1xx)"
-            return f"{self._shown} sent {most} and no final one"
+            return f"{self._shown} sent {most} but no final response"
         if isinstance(error, HTTPException):
-            return f"what answers at {self._shown} does not speak HTTP"
-        return f"{self._shown} cannot be reached: {error}"
+            return f"{self._shown} did not send a valid HTTP response"
+        return f"cannot reach {self._shown}: {error}"
 
 
 class _TooManyInterim(HTTPException):
@@ -248,7 +248,7 @@ class _Response(HTTPResponse):
             self.headers = self.msg = None  # type: ignore[assignment]
             super().begin()
         if self._lines.last.strip(b"\r\n") or not self._lines.last:
-            raise ConnectionError("the connection ended within the head")
+            raise ConnectionError("the connection closed within the response head")
 
 
 def _credentials(user: str | None, password: str | None) -> Mapping[str, str]:

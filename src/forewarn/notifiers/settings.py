@@ -85,7 +85,9 @@ def _target(table: Mapping[str, object]) -> Target:
         name = _name(table.get("name"))
     with at(name):
         if "kind" not in table:
-            raise InvalidInput("kind is missing; it is webhook, log or a name")
+            raise InvalidInput(
+                "kind is missing; expected webhook, log or an installed notifier"
+            )
         values = read_table(table, _READERS)
         target = Target(**{_FIELDS.get(key, key): values[key] for key in values})
         if target.kind == "webhook" and target.url is None:
@@ -94,7 +96,7 @@ def _target(table: Mapping[str, object]) -> Target:
         needless = (*needless, "options") if target.kind in NOTIFIERS.ours else needless
         for key in needless:
             if key in table:
-                raise InvalidInput(f"{target.kind} takes no {key}")
+                raise InvalidInput(f"{target.kind} targets do not support {key}")
     return target
 
 
@@ -126,7 +128,7 @@ def _headers(value: object) -> dict[str, str]:
         raise InvalidInput('expected a table, such as { X-Team = "ops" }')
     for name, text in value.items():
         if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS:
-            raise InvalidInput(f"{name!r} cannot be set")
+            raise InvalidInput(f"header {name!r} is invalid or set by forewarn itself")
         if not (isinstance(text, str) and text.isascii() and text.isprintable()):
             raise InvalidInput(f"{name} must be plain ASCII text")
     return value

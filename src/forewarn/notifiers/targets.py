@@ -76,7 +76,9 @@ def with_secrets(
     names = [fold_name(target.name) for target in completed]
     for target in completed:
         if names.count(fold_name(target.name)) > 1:
-            raise InvalidInput(f"two targets are called {target.name}; name them apart")
+            raise InvalidInput(
+                f"duplicate target {target.name}; give each target its own name"
+            )
     return completed
 
 
@@ -87,7 +89,7 @@ def _with_secrets(target: Target, environment: Mapping[str, str]) -> Target:
         *(_in_variable(target, name, environment) for name in target.secret_variables),
     ]
     if not all(map(is_utf8, secrets)):
-        raise InvalidInput(f"a secret of {target.name} is not text")
+        raise InvalidInput(f"a secret of {target.name} is not valid text")
     return replace(target, secrets=tuple(dict.fromkeys(secrets)))
 
 
@@ -96,11 +98,11 @@ def _in_file(target: Target, name: str) -> str:
         secret = Path(name).read_text().strip()
     except OSError as error:
         raise InvalidInput(
-            f"the secret of {target.name} in {name} cannot be read: {error.strerror}"
+            f"cannot read the secret of {target.name} in {name}: {error.strerror}"
         ) from error
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"the secret of {target.name} in {name} is not text"
+            f"the secret of {target.name} in {name} is not valid text"
         ) from error
     if not secret:
         raise InvalidInput(f"the secret of {target.name} is missing: {name} is empty")

@@ -30,7 +30,7 @@ _VERSION = VERSIONS["2020-07-01"]
 
 
 class Webhook:
-    """Posts to the URL of a target; anything but a 2xx response is retried."""
+    """Posts to the URL of a target; any response other than 2xx causes a retry."""
 
     def __init__(
         self, target: Target, *, source: str, now: Callable[[], datetime]
@@ -60,7 +60,7 @@ class Webhook:
         """Post `notice`; raise `Undelivered` unless the response is 2xx."""
         response = self.send(cloud_event(notice, self._source), notice.attempt)
         if not response.is_success:
-            raise Undelivered(f"{self._target.shown_url} answered {response}")
+            raise Undelivered(f"{self._target.shown_url} responded with {response}")
 
     def send(self, event: Json, attempt: int = 1) -> PostResponse:
         """Post `event`, signed, and return the response."""

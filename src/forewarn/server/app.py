@@ -33,10 +33,10 @@ from forewarn.server.metrics import endpoint
 from forewarn.server.metrics.endpoint import TrafficCounter, make_registry
 
 _DESCRIPTION = (
-    "Announce maintenance, see who was told and who has approved, change the fleet."
-    " Every request but those for health carries a bearer token, or the cookie and the"
-    " key of a session that began with one. Times are RFC 3339"
-    " in UTC, durations whole seconds; errors are RFC 9457 problems."
+    "Announce maintenance, see which VMs have seen and approved it, and manage the"
+    " fleet. Every request except health checks needs a bearer token, or the cookie and"
+    " key of a session that was started with one. Times are RFC 3339 in UTC, durations"
+    " are whole seconds, and errors are RFC 9457 problems."
 )
 
 
@@ -45,7 +45,7 @@ def make_app(
 ) -> FastAPI:
     """Return the application with all its routes and middleware.
 
-    It takes HTTP requests only: `ControlPlane` switches everything else off.
+    It handles only HTTP requests; `ControlPlane` disables everything else.
     """
     app = DescribedApp(
         title="forewarn control API",

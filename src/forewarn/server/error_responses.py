@@ -1,4 +1,4 @@
-"""Error responses of the control plane, in the format that the path calls for.
+"""Error responses of the control plane, in the format that the path requires.
 
 Paths below /subscriptions get errors of Azure Resource Manager (ARM): a code for
 programs and a sentence for people. All others get RFC 9457 problems.
@@ -26,7 +26,7 @@ from forewarn.errors import (
 ARM_ROOT = "subscriptions"
 
 #: The only detail of an internal error.
-FAILED = "the service failed; its log says why"
+FAILED = "internal error; see the service's log"
 
 _STATUS: Sequence[tuple[type[ForewarnError], int]] = (
     (Malformed, 400),
@@ -63,7 +63,7 @@ RETRY_HEADERS: Mapping[int, Mapping[str, str]] = {
 def refusal(
     scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return a refusal in the format of the request's path."""
+    """Return an error response in the format of the request's path."""
     if is_arm(scope["path"]):
         return arm_error(status, detail, headers=headers)
     return problem(status, detail, headers)
@@ -76,12 +76,12 @@ def is_arm(path: str) -> bool:
 
 
 def status_of(error: Exception) -> int:
-    """Return the status code for `error`; 500 if it is not one of the caller's."""
+    """Return the status code for `error`; 500 for an unexpected error."""
     return next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
 
 
 def retry_headers(error: Exception) -> Mapping[str, str]:
-    """Return the headers that show when to try again after `error`, if ever."""
+    """Return the headers that show when to retry after `error`, if retrying helps."""
     if isinstance(error, StoreDamaged):
         return {}
     if isinstance(error, Throttled):
@@ -92,7 +92,7 @@ def retry_headers(error: Exception) -> Mapping[str, str]:
 def problem(
     status: int, detail: str, headers: Mapping[str, str] | None = None, **more: object
 ) -> Response:
-    """Return a problem response; `more` are its extension members."""
+    """Return a problem response; `more` holds its extension members."""
     content = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,

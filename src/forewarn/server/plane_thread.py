@@ -10,7 +10,7 @@ _log = logging.getLogger(__name__)
 
 
 class PlaneThread:
-    """A thread that runs an event loop until it is told to stop."""
+    """A thread that runs an event loop until it is stopped."""
 
     def __init__(self, name: str, run: Callable[[Callable[[], None]], None]) -> None:
         """Call `run`, which calls its argument once the plane is ready."""
@@ -27,17 +27,17 @@ class PlaneThread:
         return ThreadHealth(name=self._thread.name, is_alive=is_alive)
 
     def start(self) -> None:
-        """Start the thread, and wait until the plane is ready; raise what it raises."""
+        """Start the thread, and wait until the plane is ready; raise if it fails."""
         self._thread.start()
         self._has_started.wait()
         if self._failure is not None:
             raise self._failure
 
-    def stop(self, tell: Callable[[], object]) -> None:
-        """Call `tell` to end the plane, and wait for the thread."""
+    def stop(self, end: Callable[[], object]) -> None:
+        """Call `end` to end the plane, and wait for the thread."""
         self._is_stopping = True
         if self._thread.is_alive():
-            tell()
+            end()
             self._thread.join()
 
     def _run(self) -> None:
@@ -47,6 +47,10 @@ class PlaneThread:
             if not self._has_started.is_set():
                 self._failure = error
             else:
-                _log.critical("the thread %s failed", self._thread.name, exc_info=error)
+                _log.critical(
+                    "thread %s failed; restart forewarn",
+                    self._thread.name,
+                    exc_info=error,
+                )
         finally:
             self._has_started.set()

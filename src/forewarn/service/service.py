@@ -121,14 +121,14 @@ class JournalReaders:
             "documents", documents.catch_up, is_known=is_known
         )
         self._driver_follower = Follower(
-            "works",
+            "driver runner",
             driver_runner.catch_up,
             driver_runner.wait,
             driver_runner.bell,
             is_known=is_known,
         )
         self._metrics_follower = Follower(
-            "counting",
+            "metrics",
             metrics_reader.catch_up,
             lambda bell: bell.wait(_COUNT),
             is_known=is_known,

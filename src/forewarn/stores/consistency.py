@@ -1,4 +1,4 @@
-"""Consistency of a store: what every commit keeps true, and the loss of rows breaks.
+"""Consistency of a store: invariants that every commit keeps and lost rows break.
 
 1. `find_losses` runs at every start. It counts and looks up keys, and reads only live
    maintenance: a journal of a million entries takes less than a second.
@@ -108,7 +108,7 @@ def find_problems(cursor: Cursor, dialect: Dialect) -> list[str]:
 
 
 def find_losses(session: StatementRunner) -> Iterator[str]:
-    """Yield what was lost, as far as counts and keys show it."""
+    """Yield the losses that counts and keys reveal."""
     return _bounded(_losses(session))
 
 
@@ -154,7 +154,7 @@ def _journal_losses(session: StatementRunner, position: int) -> Iterator[str]:
     if last > position:
         yield f"counter is at position {position}, but the journal goes to {last}"
     elif last < position:
-        yield f"the journal ends at position {last}, but {position} were written"
+        yield f"the journal ends at position {last}, not at {position}"
     if (count and count != last) or first > 1:
         yield f"the journal has {count} entries, but its last position is {last}"
 
@@ -172,7 +172,7 @@ def _live_losses(session: StatementRunner) -> Iterator[str]:
             yield f"involved lacks a group of the live maintenance {maintenance.id}"
     for _, name in sorted(pairs):
         if name not in live:
-            yield f"maintenance {name} is live in involved, but not in maintenances"
+            yield f"maintenance {name} is live in involved, but maintenances lacks it"
     owners = {event.id: item.id for item in live.values() for event in item.events}
     known = _known_events(session, [*owners])
     for event, name in owners.items():
@@ -194,7 +194,7 @@ def _known_events(session: StatementRunner, events: list[str]) -> set[str]:
 
 @dataclass(slots=True)
 class _Replay:
-    """The state that the journal leads to; ended maintenance is handed out."""
+    """The state that the journal implies; ended maintenance is yielded and dropped."""
 
     state: Slice = field(default_factory=Slice)
     counts: Counter[str] = field(default_factory=Counter)  # rows by table
@@ -270,7 +270,7 @@ def _difference(session: StatementRunner, expected: Maintenance) -> Iterator[str
         if row is None:
             yield f"maintenances lacks {expected.id}"
         elif rows.maintenance(row) != expected:
-            yield f"maintenance {expected.id} is not as the journal has it"
+            yield f"maintenance {expected.id} differs from the journal"
     except _UNREADABLE as error:
         yield f"maintenance {expected.id} cannot be read: {error!r}"
 
@@ -288,13 +288,13 @@ def _state_differences(session: StatementRunner, replay: _Replay) -> Iterator[st
         ("revoked tokens", replay.revoked, revoked),
     ):
         if expected != kept:
-            yield f"{name} are not as the journal has them"
+            yield f"{name} differ from the journal"
     replay.counts["addresses"] = sum(len(vm.addresses) for vm in state.vms.values())
     for name, count in _COUNTS.items():
         (found,) = session.row(count) or (0,)
         if found != replay.counts[name]:
             there = f"{name} has {found} rows"
-            yield f"{there}, but the journal leads to {replay.counts[name]}"
+            yield f"{there}, but the journal implies {replay.counts[name]}"
 
 
 def _without_requests(groups: Mapping[str, Group]) -> Mapping[str, Group]:

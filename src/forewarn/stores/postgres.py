@@ -1,4 +1,4 @@
-"""PostgreSQL database: one forewarn writes, and its readers never wait for it.
+"""PostgreSQL database: one forewarn writes, and its readers never wait for writes.
 
 1. The writer's connection holds a lock in the database; nothing is written without it.
 2. A connection lost while idle is replaced silently. One lost in a transaction makes
@@ -55,7 +55,7 @@ WHERE nspname = current_schema() AND relkind IN ('r', 'p') AND NOT EXISTS (
     SELECT FROM pg_depend
     WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e')
 """
-_UNKNOWN = "was lost during a commit; whether it has kept it is unknown"
+_UNKNOWN = "was lost during a commit, which may or may not have been saved"
 _STANDBY = "SyncRepWaitForLSN"  # source of the warning about an unconfirmed standby
 
 
@@ -163,7 +163,7 @@ class Postgres:
         try:
             yield
         except psycopg.Error as error:
-            do = "stop it" if isinstance(error, InUseElsewhere) else "put that right"
+            do = "stop it" if isinstance(error, InUseElsewhere) else "fix this"
             raise CannotStart(
                 f"{self.name} {describe_error(error)}; {do}, or choose another"
                 " database with --store"
@@ -381,13 +381,9 @@ def _commit(connection: Connection) -> None:
     finally:
         connection.remove_notice_handler(add_source)
     if done.statusmessage != "COMMIT":
-        raise PostgresFailure(
-            "has kept nothing of a transaction that had failed before"
-        )
+        raise PostgresFailure("rolled back a transaction that had already failed")
     if _STANDBY in warned_by:
-        raise PostgresFailure(
-            "did not wait for its standby; whether a commit lasts is unknown"
-        )
+        raise PostgresFailure("did not wait for its standby; a commit may be lost")
 
 
 def _names(cursor: Cursor) -> Collection[str]:

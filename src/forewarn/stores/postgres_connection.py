@@ -28,9 +28,9 @@ from forewarn.stores.timeouts import StoreTimeouts
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
-SILENT = "does not answer"
+SILENT = "does not respond"
 
-_LOST = "has ended the connection"
+_LOST = "closed the connection"
 
 #: The oldest release that PostgreSQL still supports.
 OLDEST = 14
@@ -82,15 +82,15 @@ _OURS = int.from_bytes(b"fore")  # the upper half of the lock's number
 #: Problems that an operator can solve, by SQLSTATE.
 _PHRASES: Mapping[str, str] = {
     "25006": "is read-only",
-    "25P03": "has ended a transaction that stood still",
-    "42501": "does not let this role use its tables",
-    "42P01": "has lost a table of forewarn; stop forewarn and restore a backup",
+    "25P03": "ended an idle transaction",
+    "42501": "does not allow this role to use its tables",
+    "42P01": "lacks a table of forewarn; stop forewarn and restore a backup",
     "53100": "has no space left on its disk",
-    "53300": "has no connection to spare",
-    "55P03": "is locked by somebody else",
+    "53300": "has no free connections",
+    "55P03": "is locked by another session",
     "57P01": _LOST,
-    "57P02": "is starting again after a crash",
-    "57P03": "is starting or being shut down",
+    "57P02": "is restarting after a crash",
+    "57P03": "is starting or shutting down",
 }
 #: Classes of errors that changes of our tables cause: a constraint or trigger that
 #: refuses a row; a missing column, function or schema; a column of another type.
@@ -139,9 +139,9 @@ def read_url(url: str) -> PostgresTarget:
     port, database = parts.get("port", ""), parts.get("dbname", "")
     if "@" in host + port + database or not f"0{port}".replace(",", "").isdigit():
         raise CannotStart(
-            "the URL of the store is not valid; write it as"
-            " postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and special characters"
-            " of the password by their code, such as %40 for @ and %2F for /"
+            "the URL of the store is not valid; expected"
+            " postgresql://USER:PASSWORD@HOST:PORT/DATABASE; escape special characters"
+            " in the password, such as %40 for @ and %2F for /"
         )
     name = f"{user}{'@' if user else ''}{host}{':' if port else ''}{port}/{database}"
     return PostgresTarget(
@@ -165,7 +165,7 @@ def connect(target: PostgresTarget, oldest: int = OLDEST) -> Connection:
     try:
         connection = psycopg.connect("", autocommit=True, **target.parameters)  # type: ignore[arg-type]  # the parameters are libpq's, not psycopg's
     except UnicodeError:  # in a host name
-        raise PostgresFailure("cannot be used: its host has no valid name") from None
+        raise PostgresFailure("cannot be used: invalid host name") from None
     try:
         _refuse_unfit(connection, oldest)
         connection.execute(_SET, [[*_SETTINGS], [*_SETTINGS.values()]])
@@ -188,7 +188,7 @@ def connect_alone(
     try:
         schema = connection.execute(_SCHEMA).fetchone()
         if schema is None:
-            raise PostgresFailure("has no schema for our tables; see its search_path")
+            raise PostgresFailure("has no schema for the tables; check its search_path")
         key = _OURS << 32 | int(str(schema[0]))
         if instead_of is not None:
             connection.execute(_END_HOLDER, [key, instead_of])
@@ -206,12 +206,12 @@ def _refuse_unfit(connection: Connection, oldest: int) -> None:
     version = connection.info.server_version // 10_000
     if version < oldest:
         raise PostgresFailure(
-            f"is of PostgreSQL {version}; {oldest} or newer is needed"
+            f"runs PostgreSQL {version}; {oldest} or newer is required"
         )
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise PostgresFailure(
-            f"is encoded in {encoding}; it must be made with ENCODING 'UTF8'"
+            f"uses the encoding {encoding}; create it with ENCODING 'UTF8'"
         )
 
 
@@ -263,7 +263,7 @@ def translated_errors() -> Iterator[None]:
         yield
     except psycopg.Error as error:
         if error.sqlstate == _TOO_LONG:
-            raise InvalidInput("a text is too long to be kept") from error
+            raise InvalidInput("a text is too long for the store") from error
         if error.sqlstate in _DAMAGE:
             raise StoreDamaged(f"the store {describe_error(error)}") from error
         if isinstance(error, LostBeforeCommit):
@@ -272,8 +272,8 @@ def translated_errors() -> Iterator[None]:
             raise Unavailable(f"the store {describe_error(error)}") from error
         if (error.sqlstate or "").startswith(_CHANGED):
             raise Unavailable(
-                f"the store {describe_error(error)}; its tables were changed: undo"
-                " that, or restore a backup"
+                f"the store {describe_error(error)}; its tables have been changed:"
+                " undo the change, or restore a backup"
             ) from error
         raise  # bugs in our code
 

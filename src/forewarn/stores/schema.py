@@ -1,4 +1,4 @@
-"""Database schema: created if there is none, else checked and upgraded.
+"""Database schema: created if missing, otherwise checked and upgraded.
 
 1. The revision of a database is in Alembic's own table.
 2. New databases are created from `tables`; a test proves that the revisions in
@@ -79,7 +79,7 @@ def create_or_check(
     _refuse_lost(filled - {"concerned"}, place)
     _create(cursor, dialect, but=names)
     for name in sorted(_missing(names)):
-        _log.warning("%s is of an early version: its table %s is new", place, name)
+        _log.warning("%s was created by an early version; added table %s", place, name)
     if "concerned" in filled:
         _rebuild_concerned(session)
     return None
@@ -137,17 +137,17 @@ def read_revision(cursor: Cursor, dialect: Dialect) -> str:
 def obstacle(revision: str) -> str | None:
     """Return why a database at `revision` cannot be used; None if it can.
 
-    The words follow the name of the database.
+    The text follows the name of the database.
     """
     if revision == tables.STAMP:
         return None
     if _is_known(revision):
         return (
-            f"was made by an older forewarn (revision {revision}, this one needs"
-            f" {tables.STAMP}); run `forewarn store upgrade --store URL` with its URL"
+            f"was created by an older forewarn (revision {revision}; this version needs"
+            f" {tables.STAMP}); run `forewarn store upgrade --store URL`"
         )
     return (
-        f"was made by a newer forewarn (layout {revision}, this one knows"
+        f"was created by a newer forewarn (revision {revision}; this version knows"
         f" {tables.STAMP}); upgrade forewarn, or choose another store with --store"
     )
 
@@ -158,8 +158,8 @@ def migration(
 ) -> Iterator[Callable[[], None]]:
     """Prepare an upgrade from `revision`; no transaction may be open on `connection`.
 
-    The function that is yielded runs the upgrade, in a transaction that the caller
-    begins and commits within the block.
+    The yielded function runs the upgrade, in a transaction that the caller begins and
+    commits within the block.
     """
     from alembic import command
 

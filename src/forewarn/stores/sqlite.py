@@ -119,7 +119,7 @@ class Sqlite:
             self.close()
             remedy = f"; {_RESTORE}" if _is_damage(error) else ""
             raise CannotStart(
-                f"{self._path} cannot be used as a database: {error}{remedy}"
+                f"cannot use {self._path} as a database: {error}{remedy}"
             ) from error
         except BaseException:
             self.close()
@@ -266,11 +266,11 @@ class Sqlite:
         if damage is not None:
             return f"another program wrote to {self._path}, and {damage}; {_RESTORE}"
         file.note_commit(self._position)
-        _log.warning("another program wrote to %s; nothing is missing", self._path)
+        _log.warning("another program wrote to %s; no data was lost", self._path)
         return None
 
     def _find_damage(self, file: DatabaseFile) -> str | None:
-        """Look at the file as it is on disk, without what connections remember."""
+        """Return the first problem of the file as it is on disk."""
         with closing(self._connect(self._path)) as fresh:
             try:
                 return _quick_check(file, fresh) or self._find_difference(fresh)
@@ -285,7 +285,7 @@ class Sqlite:
             return loss
         (position,) = connection.execute("SELECT position FROM counter").fetchone()
         if int(position) < self._position:
-            return f"it went back from position {self._position} to {position}"
+            return f"its journal went back from position {self._position} to {position}"
         if int(position) > _REPLAYED:
             return None
         with closing(connection.cursor()) as cursor:
@@ -297,9 +297,9 @@ class Sqlite:
         difference = self._find_difference(connection)
         if difference is None:
             _log.warning(
-                "%s changed after the last commit, and its log was applied to it:"
-                " forewarn was killed while it wrote the file, or another program"
-                " copied a file over it; in that case, restore a backup",
+                "%s changed after the last commit, and its log was applied: forewarn"
+                " was killed while writing it, or another program copied a file over"
+                " it; in the latter case, restore a backup",
                 self._path,
             )
         return difference
@@ -320,8 +320,8 @@ class Sqlite:
             copy = self._copy()
         except (OSError, Unavailable) as error:
             raise CannotStart(
-                f"{self._path} must be copied before it is upgraded to revision"
-                f" {tables.STAMP}, and is unchanged: {error}"
+                f"cannot copy {self._path}, which must be done before it is upgraded to"
+                f" revision {tables.STAMP}; it is unchanged: {error}"
             ) from error
         with (
             schema.migration(
@@ -368,8 +368,8 @@ def back_up(path: str, target: Path) -> None:
         if problem is not None:
             log = log_of(path)
             raise Unavailable(
-                f"{path} and {log} do not belong together: {problem}; to use {path}"
-                f" alone, move {log} away"
+                f"{path} and {log} cannot be combined: {problem}; to use {path} alone,"
+                f" move {log} away"
             )
 
     with existing_database(path, with_other_log=True) as source:
@@ -377,14 +377,14 @@ def back_up(path: str, target: Path) -> None:
 
 
 def _mixture(copy: sqlite3.Connection, last: int) -> str | None:
-    """Describe what is wrong with a combined database; None if nothing is."""
+    """Return the first problem of a combined database; None if there is none."""
     with closing(copy.cursor()) as cursor:
         problem = next(iter(find_problems(cursor, _DIALECT)), None)
         if problem is not None:
             return problem
         (position,) = cursor.execute("SELECT position FROM counter").fetchone()
     if int(position) < last:
-        return f"they end at position {position} of the journal instead of {last}"
+        return f"the result ends at journal position {position} instead of {last}"
     return None
 
 
@@ -407,7 +407,7 @@ def _table_names(cursor: Cursor) -> Collection[str]:
 def _quick_check(file: DatabaseFile, connection: sqlite3.Connection) -> str | None:
     """Return the first problem of the file; None if it has none, or is large."""
     if file.size() > _LARGE:
-        _log.info("large database: check it for damage with `forewarn store check`")
+        _log.info("the database is large; to check it, run `forewarn store check`")
         return None
     result = quick_check(connection)
     return None if result == "ok" else result
@@ -429,15 +429,15 @@ def _translated() -> Iterator[None]:
         raise  # bugs in our code
     except sqlite3.IntegrityError as error:
         raise Unavailable(
-            f"the store refuses a row: {error}; its tables were changed: undo that, or"
-            " restore a backup"
+            f"the store refuses a row: {error}; its tables have been changed: undo the"
+            " change, or restore a backup"
         ) from error
     except sqlite3.DatabaseError as error:
         if _is_damage(error):
             raise StoreDamaged(
                 f"the store is damaged: {error}; stop forewarn and {_RESTORE}"
             ) from error
-        raise Unavailable(f"the store cannot be used now: {error}") from error
+        raise Unavailable(f"the store is unavailable: {error}") from error
 
 
 def _is_damage(error: Exception) -> bool:

@@ -39,7 +39,7 @@ def existing_database(
             yield database
     except sqlite3.Error as error:
         raise Unavailable(
-            f"{path} cannot be used as a database: {error}; restore a backup, or choose"
+            f"cannot use {path} as a database: {error}; restore a backup, or choose"
             " another file with --store"
         ) from error
 
@@ -61,11 +61,11 @@ def _problem(path: str) -> str | None:
     if not os.path.exists(path):
         return "does not exist; check the path"
     if os.path.isdir(path):
-        return "is a directory; add the name of the file"
+        return "is a directory; add a file name"
     folder = os.path.dirname(os.path.abspath(path))
     if all(os.access(place, os.R_OK | os.W_OK) for place in (path, folder)):
         return None  # SQLite keeps files of its own next to a database, even to read it
-    return "may not be read and written by this user; run this as the service's user"
+    return "is not readable and writable; run this as the service's user"
 
 
 def quick_check(database: sqlite3.Connection) -> str:
@@ -86,16 +86,16 @@ def copy_database(
     """
     try:
         if os.path.lexists(target):
-            raise FileExistsError(None, "it exists already; choose another name")
+            raise FileExistsError(None, "it already exists; choose another name")
         with _partial_copy(target.parent) as partial:
             _copy(source, str(partial), check)
             _sync(partial)
             os.rename(partial, target)
         _sync(target.parent)
     except OSError as error:
-        raise Unavailable(f"{target} cannot be written: {error.strerror}") from error
+        raise Unavailable(f"cannot write {target}: {error.strerror}") from error
     except sqlite3.Error as error:
-        raise Unavailable(f"{target} cannot be written: {error}") from error
+        raise Unavailable(f"cannot write {target}: {error}") from error
 
 
 @contextmanager

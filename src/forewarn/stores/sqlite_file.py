@@ -86,8 +86,8 @@ class DatabaseFile:
         except OSError as error:
             self.unlock()
             raise CannotStart(
-                f"{error.filename or self._path} cannot be written: {error.strerror};"
-                " choose another place with --store"
+                f"cannot write {error.filename or self._path}: {error.strerror}; choose"
+                " another location with --store"
             ) from error
         except BaseException:
             self.unlock()
@@ -115,8 +115,8 @@ class DatabaseFile:
         kept = _position(os.pread(self._descriptors[0], _DIGITS, 0))
         if kept > position:
             _log.warning(
-                "%s went back from position %d of the journal to %d, as after the"
-                " restore of a backup; later entries are lost",
+                "%s went back from journal position %d to %d, as after restoring a"
+                " backup; later entries are lost",
                 *(self._path, kept, position),
             )
         self.note_commit(position)
@@ -183,7 +183,7 @@ class DatabaseFile:
         return is_noted and not is_same and _size(f"{self._real}-wal") > 0
 
     def _make_private(self) -> None:
-        """Take the database away from users who are neither its owner nor group."""
+        """Remove other users' access to the database."""
         was_public = False
         try:
             for path in self._files:
@@ -192,10 +192,10 @@ class DatabaseFile:
                     os.chmod(path, mode & ~stat.S_IRWXO)
                     was_public = True
         except OSError as error:
-            problem = f"and that cannot be changed: {error.strerror}"
-            _log.warning("all users can read %s, %s", self._path, problem)
+            problem = f"cannot change that: {error.strerror}"
+            _log.warning("%s is readable by all users; %s", self._path, problem)
         if was_public:
-            _log.warning("all users could read %s; they no longer can", self._path)
+            _log.warning("%s was readable by all users; removed access", self._path)
 
 
 def has_other_log(path: str) -> bool:
@@ -218,9 +218,9 @@ def refuse_other_log(path: str) -> None:
     if has_other_log(path):
         log = log_of(path)
         raise CannotStart(
-            f"{path} is a backup, and {log} holds commits of the database that was"
-            " there before; to keep those that the backup lacks, combine the two with"
-            f" `forewarn store backup FILE`; to do without them, move {log} away"
+            f"{path} is a backup, and {log} holds commits of the previous database. To"
+            " keep the commits that the backup lacks, combine the two with"
+            f" `forewarn store backup FILE`. To discard them, move {log} away"
         )
 
 

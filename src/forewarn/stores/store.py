@@ -70,8 +70,8 @@ class SqlStore:
         """Raise `Unavailable` if facts are missing that readers have read."""
         if position < self._position:
             raise Unavailable(
-                f"the store has gone back from position {self._position} to"
-                f" {position}, as a restored backup does; restart forewarn"
+                f"the store went back from journal position {self._position} to"
+                f" {position}, as after restoring a backup; restart forewarn"
             )
 
     @contextmanager

@@ -82,7 +82,7 @@ def reboot(agent_factory: Staging) -> None:
 def fail(agent_factory: Staging) -> AgentEnvironment:
     """Follow an event of others, a failed approval and a failed hook."""
     agent = agent_factory(hooks={"drain": DRAIN}, boot="boot-2")
-    agent.approver.refusals = [Refused("that is no event", status=400)]
+    agent.approver.refusals = [Refused("unknown event", status=400)]
     at, others = NOON + 3 * MINUTE, {"Resources": ["web-9"]}
     agent.turn(a_document_read(an_event("E4", **others), at=at))
     agent.turn(a_document_read(an_event("E4", **others), an_event("E2"), at=at))

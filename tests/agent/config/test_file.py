@@ -156,6 +156,15 @@ def test_relative_paths_start_at_the_file(file: Path, tmp_path: Path) -> None:
     assert nearby.hooks["drain"].command == (str(tmp_path / "bin/drain"),)
 
 
+def test_a_relative_command_of_a_file_in_the_current_folder_is_absolute(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = USED.replace('command = ["drain"]', 'command = ["./drain"]')
+    plan = read(Path(file.name), text)
+    assert plan.hooks["drain"].command == (f"{tmp_path}/drain",)
+
+
 def test_a_rule_without_a_name_is_named_by_its_number(file: Path) -> None:
     plan = read(file, f'{RULE}[[rules]]\ntypes = ["Freeze"]\napprove = "never"\n')
     assert [rule.name for rule in plan.rules] == ["r", "rule 2"]

@@ -113,7 +113,7 @@ from forewarn.errors import CannotStart, FaultyFile
         (
             f"{RULE}types = []\n",
             'line 4: types in [[rules]] "r": an empty list matches no event; omit'
-            " the key out",
+            " the key",
         ),
         (
             f"{RULE}sources = [3]\n",

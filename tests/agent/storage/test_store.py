@@ -175,7 +175,7 @@ def test_a_folder_that_cannot_be_created_is_reported_in_a_sentence(
 ) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(
-        CannotStart, match=r"cannot use the state folder .*Not a directory"
+        CannotStart, match=r"cannot use the state directory .*Not a directory"
     ):
         StateStore(tmp_path / "file" / "state").open()
 

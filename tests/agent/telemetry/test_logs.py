@@ -100,18 +100,18 @@ def test_a_condition_is_logged_when_it_begins_and_ends(
     news = [
         conditions.report("blind", is_there, sentence)
         for is_there, sentence in (
-            (False, "all is well"),
+            (False, "no problem"),
             (True, "blind for 30 s"),
             (True, "blind for 31 s"),
-            (False, "sees again"),
-            (False, "sees again"),
+            (False, "no longer blind"),
+            (False, "no longer blind"),
             (True, "blind for 30 s"),
         )
     ]
     assert news == [False, True, False, True, False, True]
     assert [(record.levelname, record.message) for record in caplog.records] == [
         ("WARNING", "blind for 30 s"),
-        ("INFO", "sees again"),
+        ("INFO", "no longer blind"),
         ("WARNING", "blind for 30 s"),
     ]
 
@@ -120,18 +120,18 @@ def test_a_condition_of_another_kind_is_logged(
     conditions: Conditions, caplog: pytest.LogCaptureFixture
 ) -> None:
     for kind in ("html", "html", "silence", "html"):
-        conditions.report("unreadable", True, f"it answers {kind}", kind=kind)
+        conditions.report("unreadable", True, f"it returned {kind}", kind=kind)
     assert [record.message for record in caplog.records] == [
-        "it answers html",
-        "it answers silence",
-        "it answers html",
+        "it returned html",
+        "it returned silence",
+        "it returned html",
     ]
 
 
 def test_conditions_are_independent(conditions: Conditions) -> None:
     assert conditions.report("blind", True, "sees nothing")
     assert conditions.report("state-unwritable", True, "no room")
-    assert conditions.report("blind", False, "sees again")
+    assert conditions.report("blind", False, "no longer blind")
     assert conditions.active() == {"state-unwritable": "no room"}
 
 

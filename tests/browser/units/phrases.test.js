@@ -25,9 +25,9 @@ test("a fact about a maintenance names it", () => {
 });
 
 test("an announcement and other facts begin with a capital letter", () => {
-  const text = "announced by ops: Reboot of host host-a";
+  const text = "announced by ops: Reboot of host-a";
   const announcement = sentenceOf("Announced", { maintenance: "m0", text });
-  assert.equal(announcement, "Announced by ops: Reboot of host host-a");
+  assert.equal(announcement, "Announced by ops: Reboot of host-a");
   assert.equal(sentenceOf("TokenRevoked", { text: "token x" }), "Token x");
 });
 

@@ -41,12 +41,12 @@ test("clock, faults, limits and problems arrive over the stream", async (t) => {
   service.sendEvent("clock", clock);
   service.sendEvent("faults", { items: [{ id: "f" }] });
   service.sendEvent("limits", { items: [{ text: "token a" }] });
-  service.sendEvent("health", { items: [{ text: "writing fails", seconds: 3 }] });
+  service.sendEvent("health", { items: [{ text: "writes fail", seconds: 3 }] });
   await until(model, () => model.health.length === 1);
   assert.equal(model.clock.now(), Date.parse(clock.now));
   assert.equal(model.faults?.length, 1);
   assert.equal(model.limits[0]?.text, "token a");
-  assert.deepEqual(model.health, [{ text: "writing fails", seconds: 3 }]);
+  assert.deepEqual(model.health, [{ text: "writes fail", seconds: 3 }]);
 });
 
 test("items that the service no longer shows are dropped", async (t) => {

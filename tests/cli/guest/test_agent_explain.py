@@ -147,7 +147,7 @@ def test_name_option_wins_over_the_file(explain: Explain) -> None:
     assert 'Rule "others" matches' in output
 
 
-def test_hostname_is_used_and_mentioned_without_a_name(
+def test_host_name_is_used_and_mentioned_without_a_name(
     explain: Explain,
 ) -> None:
     output = explain(DOCUMENT, *NOON, config=CONFIG.replace('name = "web-0"', "", 1))
@@ -168,7 +168,7 @@ def test_scripts_of_the_folder_are_shown(explain: Explain, tmp_path: Path) -> No
     script.chmod(0o755)
     output = explain(DOCUMENT, *NOON, config='name = "web-0"\nscripts = "scripts"\n')
     assert 'Rule "onReboot.sh" matches' in output
-    assert "by web-1, the first VM of the event" in " ".join(output.split())
+    assert "by web-1, the first of its resources" in " ".join(output.split())
 
 
 def test_single_event_is_explained(explain: Explain) -> None:
@@ -231,7 +231,7 @@ def test_warnings_go_to_standard_error(tmp_path: Path, capsys: Capture) -> None:
     ("plain", "said"),
     [
         ([], "is not a JSON object"),
-        ({}, "has neither Events nor EventId"),
+        ({}, "has neither Events nor an EventId"),
         ({"Events": 1}, "the document has no list of Events"),
         ({"Events": [{}]}, "an entry of Events has no EventId"),
         ({"what": "gone", "event": "E"}, "audit log without an event"),

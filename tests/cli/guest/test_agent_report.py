@@ -1,4 +1,4 @@
-"""Tests of `forewarn agent report`, which summarizes the agent's audit log.
+"""Tests of `forewarn agent report`, which summarizes the agent's audit record.
 
 It also works on a copy of the agent's state folder. `tests/agent/audit/test_golden.py`
 compares whole reports, as text and as JSON.
@@ -214,7 +214,7 @@ def test_state_folder_comes_from_the_environment(
     assert "0A4B7C1E" in report(where=())
 
 
-def test_folder_without_an_audit_log_is_an_error_message(
+def test_folder_without_a_record_is_an_error_message(
     report: Report, tmp_path: Path
 ) -> None:
     for where in ("none", "agent"):
@@ -222,7 +222,7 @@ def test_folder_without_an_audit_log_is_an_error_message(
             report(where=("--state", str(tmp_path / where)))
 
 
-def test_unreadable_audit_log_is_an_error_message(report: Report, state: Path) -> None:
+def test_unreadable_record_is_an_error_message(report: Report, state: Path) -> None:
     (state / "audit.jsonl").mkdir()
     with pytest.raises(Unavailable, match=r"cannot read .*: Is a directory"):
         report()

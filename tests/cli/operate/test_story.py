@@ -38,7 +38,7 @@ def test_explanation_lists_each_wait_with_what_unblocks_it(
 ) -> None:
     command = f"forewarn events retry {M1}"
     wait: Json = {
-        "text": "Waiting for Reboot of host rack1-node2 (web-1), stuck since 08:22.",
+        "text": "Waiting for Redeploy of rack1-node2 (web-1), stuck since 08:22.",
         "until": "2026-01-01T12:15:00Z",
         "unblocked_by": [
             {"text": "run the driver again", "command": command},
@@ -49,7 +49,7 @@ def test_explanation_lists_each_wait_with_what_unblocks_it(
     service.respond("GET", f"{PATH}/explain", explanation)
     assert run(f"events explain {M1}").splitlines() == [
         "Reboot of web-0 is blocked.",
-        "- Waiting for Reboot of host rack1-node2 (web-1), stuck since 08:22. Until",
+        "- Waiting for Redeploy of rack1-node2 (web-1), stuck since 08:22. Until",
         "  2026-01-01 12:15:00Z (in 15 min).",
         f"    {command}  # run the driver again",
         "    ends when any VM of group web approves",

@@ -206,7 +206,7 @@ def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None
 
 
 def test_refusal_is_shown(service: Service, run: Cli) -> None:
-    sentence = "web-0 is not a spot VM; only those are evicted"
+    sentence = "web-0 is not a spot VM; only spot VMs can be evicted"
     service.refuse("POST", "/v1/vms/web-0/evict", 409, sentence)
     assert run("vm evict web-0", code=1) == f"forewarn: {sentence}\n"
 

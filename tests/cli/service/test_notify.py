@@ -114,7 +114,9 @@ def test_a_refusal_is_shown(receiver: Receiver, run: Cli) -> None:
 
 def test_unreachable_target_is_an_error_message(run: Cli) -> None:
     message = run("notify test", "http://127.0.0.1:1/x?key=hush", code=1)
-    assert message.startswith("forewarn: nothing answers at http://127.0.0.1:1 (after")
+    assert message.startswith(
+        "forewarn: http://127.0.0.1:1 refused the connection (after"
+    )
 
 
 def test_invalid_url_is_wrong_usage(run: Cli) -> None:
@@ -133,4 +135,4 @@ def test_result_as_json(receiver: Receiver, run: Cli, status: int, code: int) ->
 def test_unreachable_target_as_json(run: Cli) -> None:
     result = json.loads(run("notify test http://127.0.0.1:1 --json", code=1))
     assert (result["status"], result["delivered"]) == (None, False)
-    assert result["said"] == "nothing answers at http://127.0.0.1:1"
+    assert result["said"] == "http://127.0.0.1:1 refused the connection"

@@ -33,8 +33,8 @@ def test_portal_prints_json(service: Service, run: Cli) -> None:
 
 
 def test_rejected_token_is_not_printed(service: Service, capsys: Capture) -> None:
-    service.refuse("GET", "/v1/session", 401, "the token is not known")
+    service.refuse("GET", "/v1/session", 401, "unknown token")
     assert main.main(["portal"]) == 1
     captured = capsys.readouterr()
     assert "secret" not in captured.out + captured.err
-    assert "the token is not known" in captured.err
+    assert "unknown token" in captured.err

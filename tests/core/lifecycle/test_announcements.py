@@ -222,7 +222,7 @@ def test_given_values_override_those_of_a_live_migration() -> None:
 
 def test_only_a_freeze_can_be_a_live_migration() -> None:
     order = an_order(EventType.REDEPLOY, live_migration=True)
-    with pytest.raises(InvalidInput, match="only possible with a Freeze"):
+    with pytest.raises(InvalidInput, match="requires a Freeze"):
         announce(order)
 
 
@@ -387,7 +387,7 @@ def test_a_blocked_emergency_stays_scheduled() -> None:
     assert maintenance.not_before == NOON
 
 
-def test_an_emergency_that_ignores_gates_starts_immediately_and_records_it() -> None:
+def test_an_emergency_that_ignores_blockers_starts_immediately_and_records_it() -> None:
     running = a_maintenance(
         "m0", phase=Phase.STARTED, events=[an_event(update_domain=1)]
     )

@@ -99,7 +99,7 @@ def test_maintenance_of_another_group_blocks_nothing() -> None:
     assert started(tick(running(elsewhere), due())) == ["due"]
 
 
-def test_a_gate_in_one_group_blocks_the_maintenance_in_all_its_groups() -> None:
+def test_a_blocker_in_one_group_blocks_the_maintenance_in_all_its_groups() -> None:
     shares = (
         an_event("e1", update_domain=1),
         an_event("e2", group="group1", update_domain=0, resources=("vm1",)),
@@ -201,7 +201,7 @@ def test_degraded_hardware_counts_as_planned() -> None:
     assert started(tick(running(), due(cause=Cause.DEGRADED))) == []
 
 
-def test_an_emergency_waits_unless_it_ignores_gates() -> None:
+def test_an_emergency_waits_unless_it_ignores_blockers() -> None:
     shares = [an_event("e1", update_domain=1)]
     patient = a_maintenance("due", events=shares, not_before=NOON, emergency=True)
     urgent = a_maintenance(
@@ -331,7 +331,7 @@ def test_nothing_queues_after_unplanned_maintenance() -> None:
     assert started(commands.tick(slice_, a_context(now))) == ["approved"]
 
 
-def test_one_that_ignores_gates_does_not_queue() -> None:
+def test_maintenance_that_ignores_blockers_does_not_queue() -> None:
     urgent = a_maintenance(
         "urgent",
         not_before=NOON,
@@ -342,7 +342,7 @@ def test_one_that_ignores_gates_does_not_queue() -> None:
     assert started(tick(*queue(), urgent)) == ["urgent"]
 
 
-def test_one_that_is_not_due_does_not_hold_up_the_queue() -> None:
+def test_maintenance_that_is_not_due_does_not_hold_up_the_queue() -> None:
     waiting, older = queue()
     patient = a_maintenance("older", events=older.events)
     younger = due("younger", an_event("e3", group="group1", resources=("vm1",)))

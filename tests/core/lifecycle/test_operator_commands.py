@@ -79,8 +79,8 @@ def test_a_repeated_command_changes_nothing(command: Command, slice_: Slice) -> 
 @pytest.mark.parametrize(
     ("command", "slice_", "complaint"),
     [
-        (cancel, STARTED, "has started; complete or close it"),
-        (cancel, STUCK, "has started; complete or close it"),
+        (cancel, STARTED, "has started and cannot be canceled"),
+        (cancel, STUCK, "has started and cannot be canceled"),
         (cancel, COMPLETED, "COMPLETED"),
         (cancel, FAILED, "FAILED"),
         (complete, SCHEDULED, "has not started; cancel it"),

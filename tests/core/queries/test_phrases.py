@@ -64,7 +64,7 @@ TEXTS: list[tuple[f.Fact, str]] = [
     ),
     (
         announced(REBOOT),
-        f"announced by ops: Reboot of host host-a (web-0), {NOT_BEFORE} (Platform,"
+        f"announced by ops: Reboot of host-a (web-0), {NOT_BEFORE} (Platform,"
         " platform)",
     ),
     (
@@ -77,8 +77,8 @@ TEXTS: list[tuple[f.Fact, str]] = [
                 events=(replace(EVENT, disabled=True),),
             )
         ),
-        "announced by ops: Reboot of host host-a (web-0), starting immediately"
-        " (Platform, platform); an emergency; reason: fire; Scheduled Events disabled"
+        "announced by ops: Reboot of host-a (web-0), starting immediately"
+        " (Platform, platform); emergency; reason: fire; Scheduled Events disabled"
         " for web",
     ),
     (
@@ -96,7 +96,7 @@ TEXTS: list[tuple[f.Fact, str]] = [
     ),
     (
         f.VmsLeft(at=NOON, maintenance="m0", vms=("web-0", "web-1")),
-        "left, and will not be touched: web-0, web-1",
+        "no longer affects web-0, web-1, which left the fleet or the host",
     ),
     (
         f.Withdrawn(at=NOON, maintenance="m0", event="e0", group="web"),
@@ -111,15 +111,15 @@ TEXTS: list[tuple[f.Fact, str]] = [
     ),
     (
         f.WorkPrinted(at=NOON, maintenance="m0", attempt=1, output="one\n\n two\n"),
-        "the driver printed 2 lines; the last: two",
+        "driver printed 2 lines; last line: two",
     ),
     (
         f.WorkPrinted(at=NOON, maintenance="m0", attempt=1, output="one\n"),
-        "the driver printed: one",
+        "driver printed: one",
     ),
     (
         f.WorkPrinted(at=NOON, maintenance="m0", attempt=1, output="\n"),
-        "the driver printed: nothing",
+        "driver printed nothing",
     ),
     (f.WorkRetried(at=NOON, by=None, maintenance="m0"), "retried automatically"),
     (f.WorkRetried(at=NOON, by="ops", maintenance="m0"), "retried by ops"),
@@ -141,17 +141,17 @@ TEXTS: list[tuple[f.Fact, str]] = [
     (seen("e0", "e1"), "2 events seen by web-0"),
     (
         f.OutageEnded(at=NOON, outage=Outage(since=NOON - 5 * MINUTE, until=NOON)),
-        "the service is back; it was down for 5 min, since 2026-01-05 11:55:00 UTC",
+        "the service is back after 5 min of downtime (since 2026-01-05 11:55:00 UTC)",
     ),
     (
         f.TokenCreated(at=NOON, by="admin", token="1f", name="ci", role=Role.VIEWER),
-        "token ci created by admin, role viewer",
+        "token ci created by admin (role viewer)",
     ),
     (
         f.TokenCreated(
             at=NOON, by="admin", token="1f", name="ci", role=Role.GROUP, group="web"
         ),
-        "token ci created by admin, for group web",
+        "token ci created by admin (group web)",
     ),
     (
         f.TokenRevoked(at=NOON, by=None, token="1f", name="ci"),

@@ -61,7 +61,7 @@ def test_the_missing_approver_is_named_without_an_id() -> None:
     (preview,) = previews_of(WEB[:1])
     approval, time = preview.waits
     assert preview.summary == (
-        "Reboot of web-0 would be announced for 2026-01-05 12:15:00 UTC."
+        "Reboot of web-0 would be announced with NotBefore 2026-01-05 12:15:00 UTC."
     )
     assert approval.text == "Waiting for approval by group web."
     assert [remedy.text for remedy in approval.unblocked_by] == [
@@ -122,7 +122,9 @@ def test_started_maintenance_blocks_already() -> None:
 def test_an_emergency_would_start_immediately_and_block_the_next() -> None:
     first, second, _ = previews_of(emergency=True, reason="smoke")
     assert first.summary == "Reboot of web-0 would start immediately."
-    assert second.summary == "Reboot of web-1 would be due immediately but is blocked."
+    assert (
+        second.summary == "Reboot of web-1 would be due immediately, but it is blocked."
+    )
     assert blockers_in(second)[0].startswith("Waiting for Reboot of web-0, started at ")
 
 
@@ -134,7 +136,7 @@ def test_deletions_do_not_block_each_other() -> None:
 def test_an_immediate_start_names_each_blocker_once() -> None:
     *_, third = previews_of(emergency=True, reason="smoke")
     assert len(blockers_in(third)) == len({*blockers_in(third)}) == 2
-    assert "Reboot of web-1, which is older" in blockers_in(third)[1]
+    assert "Reboot of web-1, which was announced earlier" in blockers_in(third)[1]
 
 
 def test_sentences_contain_no_ids() -> None:

@@ -46,7 +46,7 @@ def lines(story: Story) -> list[str]:
 def test_it_shows_who_announced_what_and_why() -> None:
     maintenance = replace(ONE, reason="a new kernel")
     assert lines(a_story(announced(maintenance), one=maintenance)) == [
-        "announced by ops: Reboot of host host-a (web-0), not before 2026-01-05"
+        "announced by ops: Reboot of host-a (web-0), not before 2026-01-05"
         " 12:15:00 UTC (Platform, platform); reason: a new kernel"
     ]
 
@@ -74,14 +74,14 @@ def a_complete_story(*, approved_at: object = None) -> Story:
 
 def test_it_shows_how_much_notice_was_given_and_used() -> None:
     story = a_complete_story(approved_at=NOON)
-    assert lines(story)[-1] == "started after 3 min, everybody having approved"
+    assert lines(story)[-1] == "started after 3 min, approved by all groups"
     assert (story.notice_given_seconds, story.notice_used_seconds) == (900, 180)
     assert story.sentences == ("Notice given: 15 min; used: 3 min.",)
 
 
 def test_it_shows_who_never_approved() -> None:
     story = a_complete_story()
-    assert lines(story)[-1] == "started after 15 min, without the approval of web"
+    assert lines(story)[-1] == "started after 15 min without approval by web"
     assert story.sentences[-1] == "Never approved by web."
 
 
@@ -101,9 +101,9 @@ def test_maintenance_that_has_not_started_used_no_notice() -> None:
 def test_an_immediate_start_had_no_notice() -> None:
     maintenance = replace(ONE, at_once=True, not_before=NOON, started_at=NOON)
     story = a_story(f.Started(at=NOON, maintenance="m0"), one=maintenance)
-    assert lines(story) == ["started, without notice"]
+    assert lines(story) == ["started without notice"]
     assert story.notice_given_seconds == 0
-    assert story.sentences == ("It was announced without notice.",)
+    assert story.sentences == ("Announced without notice.",)
 
 
 def test_an_outage_is_shown_but_not_counted() -> None:
@@ -112,10 +112,10 @@ def test_an_outage_is_shown_but_not_counted() -> None:
         maintenance, [announced()], [], [an_outage(1, 30), an_outage(60, 90)]
     )
     assert lines(story)[1:] == [
-        "the service is back; it was down for 29 min, since 2026-01-05 12:01:00 UTC"
+        "the service is back after 29 min of downtime (since 2026-01-05 12:01:00 UTC)"
     ]
     assert (
-        "The service was away for 29 min of that, which is not counted."
+        "The service was down for 29 min of that time, which does not count as notice."
         in story.sentences
     )
 

@@ -193,7 +193,7 @@ def test_interrupted_work_is_not_a_failure_and_is_repeated(
 ) -> None:
     def partly(work: Work) -> Iterator[Report]:
         yield Report(vm="db-0")
-        yield Report(vm="web-0", failed=True, detail="ended by signal 15 (TERM)")
+        yield Report(vm="web-0", failed=True, detail="killed by signal 15 (TERM)")
 
     store, driver = open_store(), BlockingDriver(partly)
     system = a_system(store, driver=driver, parallel=2)

@@ -43,7 +43,7 @@ def test_a_repeated_failure_is_logged_once(
 ) -> None:
     for _ in range(100):
         failures.failed(FULL)
-    assert caplog.messages == ["timers: the disk is full; trying again"]
+    assert caplog.messages == ["timers failed: the disk is full; retrying"]
 
 
 def test_a_failure_of_the_store_that_is_known_is_not_logged_again(
@@ -73,7 +73,7 @@ def test_the_end_of_a_failure_is_logged_once(
     stopwatch.seconds += LONG
     failures.succeeded()
     failures.succeeded()
-    assert caplog.messages[1:] == ["timers: works again"]
+    assert caplog.messages[1:] == ["timers recovered"]
 
 
 def test_an_intermittent_failure_is_logged_once(

@@ -251,7 +251,7 @@ def test_an_unread_selected_fact_counts_as_lag(system: System) -> None:
     assert (target.state, target.lag_seconds) == (TargetState.DELIVERING, 60)
 
 
-def test_an_unselected_fact_is_behind_but_no_lag(system: System) -> None:
+def test_an_unselected_fact_counts_as_behind_but_not_as_lag(system: System) -> None:
     target = a_target(facts=frozenset({"Closed"}))
     queue = system.engine.write_queue
     delivery = Delivery(target, RecordingNotifier(), system.store, queue, system.clock)

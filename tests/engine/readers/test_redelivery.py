@@ -102,7 +102,7 @@ def test_a_target_that_refuses_for_days_loses_nothing(system: System) -> None:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (Undelivered("it answered 500"), "it answered 500"),
+        (Undelivered("it responded with 500"), "it responded with 500"),
         (ValueError("a\nbug\x1b"), "ValueError: a bug "),
         (ValueError("x" * 9999), "ValueError: " + "x" * 388),
     ],
@@ -121,7 +121,7 @@ def test_the_last_error_is_kept(
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
     assert delivery.progress.last_error == words
-    assert "ops was not told" in caplog.text
+    assert "delivery to ops failed" in caplog.text
 
 
 def test_a_failure_and_its_end_are_logged_once(
@@ -136,8 +136,8 @@ def test_a_failure_and_its_end_are_logged_once(
         stopwatch.now += 300
     messages = [record.getMessage() for record in caplog.records]
     assert messages == [
-        "ops was not told: the line is dead; trying again",
-        "ops is told again, failures: 50",
+        "delivery to ops failed: the line is dead; retrying",
+        "delivery to ops recovered after 50 failures",
     ]
 
 

@@ -91,7 +91,7 @@ def check_state(system: System, facts: Sequence[f.Fact], story: str) -> None:
         ),
         ("outages", _relevant_outages(replayed.outages, live), live.outages),
     ):
-        assert expected == kept, f"{story}: the journal tells of other {what}"
+        assert expected == kept, f"{story}: the journal has other {what}"
 
 
 def _without_requests(groups: Mapping[str, Group]) -> Mapping[str, Group]:

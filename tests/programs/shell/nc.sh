@@ -1,7 +1,7 @@
-get() { ask "$1" GET | tail -n 1; }
-post() { ask "$1" POST "$2" | grep -q '^HTTP/1.1 200 '; }
+get() { request "$1" GET | tail -n 1; }
+post() { request "$1" POST "$2" | grep -q '^HTTP/1.1 200 '; }
 
-ask() {
+request() {
     local rest=${1#http://}
     local where=${rest%%/*}
     write "$2 /${rest#*/} HTTP/1.0" "${3-}" | nc -w 5 "${where%:*}" "${where#*:}"

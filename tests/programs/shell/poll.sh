@@ -4,19 +4,19 @@
 set -euo pipefail
 . "$2"
 
-told=
+seen=
 approved=
 for _ in $(seq 500); do
     document=$(get "$1")
     status=$(sed -n 's/.*"EventStatus":"\([A-Za-z]*\)".*/\1/p' <<<"$document")
-    if [ "${status:-none}" != "$told" ]; then
-        told=${status:-none}
-        echo "$told"
-        if [ "$told" = Scheduled ]; then
+    if [ "${status:-none}" != "$seen" ]; then
+        seen=${status:-none}
+        echo "$seen"
+        if [ "$seen" = Scheduled ]; then
             event=$(sed 's/.*"EventId":"\([^"]*\)".*/\1/' <<<"$document")
             post "$1" "{\"StartRequests\": [{\"EventId\": \"$event\"}]}"
             approved=yes
-        elif [ "$told" = none ] && [ -n "$approved" ]; then
+        elif [ "$seen" = none ] && [ -n "$approved" ]; then
             exit 0
         fi
     fi

@@ -259,7 +259,7 @@ def test_more_than_100_instance_ids_get_400_before_they_are_looked_up(
     body = {"instanceIds": [instance] * 101}
     answer = arm(service, "POST", f"{SETS}/pool/restart", body)
     assert error_of(answer) == (400, "InvalidParameter")
-    assert "no more than 100 VMs" in answer.json["error"]["message"]
+    assert "at most 100 VMs" in answer.json["error"]["message"]
     assert announced(service) == []
 
 

@@ -204,7 +204,7 @@ def test_group_reads_only_its_share_of_a_cancellation(clients: TokenClients) -> 
     assert "other" in whole
     assert "secret" in whole
     assert arm(clients.web, "GET", path).json["error"]["message"] == (
-        "the Reboot of web-0 was called off before it started"
+        "the Reboot of web-0 was canceled before it started"
     )
 
 

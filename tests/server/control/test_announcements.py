@@ -138,7 +138,8 @@ def test_preview_explains_each_maintenance_without_ids(noon: RunningService) -> 
     assert len(preview["maintenances"]) == 3
     assert first["starts_at_latest"] == preview["maintenances"][0]["not_before"]
     assert "Will wait for Reboot of web-0" in second["waits"][-1]["text"]
-    assert third["waits"][-1]["unblocked_by"] == [{"text": "it ends", "command": None}]
+    end = {"text": "that operation is over", "command": None}
+    assert third["waits"][-1]["unblocked_by"] == [end]
     assert "?" not in str(preview["explained"])
 
 

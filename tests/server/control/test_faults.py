@@ -100,9 +100,9 @@ def test_log_records_who_set_and_cleared_faults(
     ]
     assert [record.levelno for record in records] == [logging.WARNING] * 3
     first, second, third = (record.getMessage() for record in records)
-    assert first.startswith("admin has set the fault f1, 503")
-    assert second == "admin has cleared the fault f1"
-    assert third == "admin has cleared all faults"
+    assert first.startswith("admin injected fault f1 (503")
+    assert second == "admin cleared fault f1"
+    assert third == "admin cleared all faults"
 
 
 def test_faults_are_not_in_the_journal(service: RunningService) -> None:

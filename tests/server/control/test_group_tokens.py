@@ -109,7 +109,7 @@ def environment(
 def leaks(
     environment: GroupTokenEnvironment, answer: ReceivedResponse, *said: str
 ) -> list[str]:
-    """Return the secrets in `answer`, apart from those `said` in the request."""
+    """Return the secrets in a response that the request did not contain."""
     text = answer.body.decode()
     for word in said:
         text = text.replace(word, "")
@@ -310,7 +310,7 @@ def test_user_operations_of_a_group_are_limited(serve: Serve) -> None:
     assert again.status == 409
     assert first["maintenances"][0]["id"] in again.detail
     more = web.request("POST", "/v1/vms/web-1/restart", {})
-    assert (more.status, "no more than 1" in more.detail) == (409, True)
+    assert (more.status, "the maximum is 1" in more.detail) == (409, True)
     assert service.request("POST", "/v1/vms/web-1/restart", {}).status == 201
     assert len(service.facts("Announced")) == 2
     metrics = parse(service.request("GET", "/metrics").body.decode())
@@ -333,7 +333,7 @@ def test_operator_sees_which_group_holds_up_maintenance_and_can_end_it(
     assert (held["held_by"], held["maintenance"]) == ("web", own["id"])
     told = service.get(f"{path}/story")["sentences"][-1]
     assert told.startswith("Held by group web until ")
-    assert told.endswith(f"unblocked by `forewarn events complete {own['id']}`.")
+    assert told.endswith(f"to unblock it, run `forewarn events complete {own['id']}`.")
     for what in ("explain", "story"):
         assert "web" not in json.dumps(db.get(f"{path}/{what}"))
     service.request("POST", f"/v1/maintenances/{own['id']}/complete")
@@ -424,7 +424,7 @@ def test_story_does_not_mention_approvals_of_other_groups(
     ]
     assert start == "started after 15 min"
     whole = service.get(path)["entries"]
-    assert any("without the approval of db" in entry["what"] for entry in whole)
+    assert any("without approval by db" in entry["what"] for entry in whole)
 
 
 def test_missing_approvals_of_others_are_shown_without_names(

@@ -72,7 +72,9 @@ def test_damaged_store_is_reported_everywhere_and_not_to_be_retried(
         metrics = scrape(service)
         assert metrics.value("forewarn_store_writable") == 0
         assert metrics.value("forewarn_store_write_failures_total") >= 3
-    logged = [line for line in caplog.messages if line.startswith("writing: ")]
+    logged = [
+        line for line in caplog.messages if line.startswith("store writes failed: ")
+    ]
     assert len(logged) == 1
 
 
@@ -96,7 +98,7 @@ def test_failed_writes_are_sent_to_the_portal_until_they_succeed(
         order = {"type": "Reboot", "vms": ["web-0"]}
         assert service.request("POST", "/v1/maintenances", order).status == 503
         (problem,) = next_problems()
-        assert problem["text"].startswith("writing fails: ")
+        assert problem["text"].startswith("writes fail: ")
         assert "moved or deleted while the service is running" in problem["text"]
         assert isinstance(problem["seconds"], int)
         (tmp_path / "moved.db").rename(path)

@@ -36,7 +36,7 @@ def phases(found: list[Any]) -> list[str]:
 # --- live maintenance operations ---------------------------------------------
 
 
-def test_live_maintenances_are_in_announcement_order(
+def test_live_maintenance_is_in_announcement_order(
     overview_service: RunningService,
 ) -> None:
     assert phases(items(overview_service)) == ["STARTED", "SCHEDULED"]

@@ -157,7 +157,7 @@ def test_only_files_for_browsers_are_served(tmp_path: Path) -> None:
 def test_other_paths_get_404(shared: RunningService, path: str) -> None:
     answer = get(shared, path)
     assert answer.status == 404
-    assert "there is nothing at" in answer.detail
+    assert "not found; /docs lists all paths" in answer.detail
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])

@@ -90,8 +90,8 @@ def test_order_newest_reverses_the_pages(past: RunningService) -> None:
     ("query", "sentence"),
     [
         ("fact=Begun", "expected one of: FleetChanged, "),
-        ("since=2026-11-01T00:00:00", "a time with a zone"),
-        ("until=yesterday", "a time with a zone"),
+        ("since=2026-11-01T00:00:00", "a time with a time zone"),
+        ("until=yesterday", "a time with a time zone"),
         ("group=", "group.0"),
         ("order=random", "order"),
         ("&".join(["vm=a"] * 101), "vm"),

@@ -126,7 +126,7 @@ def test_cookie_is_secure_behind_a_tls_proxy(serve: Serve) -> None:
 def test_session_cannot_start_another_session(browser: Browser) -> None:
     answer = browser.request("POST", "/v1/session")
     assert answer.status == 401
-    assert "shows a token" in answer.detail
+    assert "signing in needs a token" in answer.detail
     assert "Set-Cookie" not in answer.headers
 
 
@@ -200,14 +200,14 @@ def test_cookie_of_another_service_is_ignored(browser: Browser, name: str) -> No
     for cookie_name in (name, f"__Host-forewarn-{port}"):
         other = replace(browser, name=cookie_name, key="")
         answer = other.request("GET", "/v1/vms")
-        assert "a bearer token is needed" in answer.detail
+        assert "a bearer token is required" in answer.detail
         assert answer.status == 401
         assert "Set-Cookie" not in answer.headers
 
 
 def test_empty_cookie_is_ignored(browser: Browser) -> None:
     answer = replace(browser, value="", key="").request("GET", "/v1/vms")
-    assert "a bearer token is needed" in answer.detail
+    assert "a bearer token is required" in answer.detail
     assert "Set-Cookie" not in answer.headers
 
 
@@ -237,7 +237,7 @@ def test_foreign_pages_cannot_act_with_the_cookie(
 ) -> None:
     answer = browser.request(method, path, {}, **headers)
     assert answer.status == 403
-    assert "pages of" in answer.detail
+    assert "pages from" in answer.detail
     assert "Set-Cookie" not in answer.headers
 
 
@@ -394,7 +394,7 @@ def test_key_without_a_cookie_belongs_to_a_session_that_has_ended(
     assert (answer.status, answer.detail) == (401, Lapsed.OVER.value)
 
 
-def test_session_from_before_the_upgrade_is_asked_to_sign_in_again(
+def test_session_from_before_the_upgrade_must_sign_in_again(
     serve: Serve,
 ) -> None:
     service = serve()
@@ -405,7 +405,9 @@ def test_session_from_before_the_upgrade_is_asked_to_sign_in_again(
     assert refusals(service) == {}
 
 
-def test_challenge_tells_invalid_from_missing_credentials(browser: Browser) -> None:
+def test_challenge_distinguishes_invalid_from_missing_credentials(
+    browser: Browser,
+) -> None:
     url = f"{browser.control}/v1/session"
     missing = send_request("GET", url)
     invalid = replace(browser, value="x").request("GET", "/v1/session")
@@ -434,7 +436,7 @@ def test_forged_cookie_is_refused_and_deleted(
 ) -> None:
     answer = replace(browser, value=value).request("GET", "/v1/vms")
     assert answer.status == 401
-    assert answer.detail == "the session is not known; sign in again"
+    assert answer.detail == "unknown session; sign in again"
     assert is_removed(browser, answer)
 
 
@@ -448,7 +450,7 @@ def test_session_expires_after_twelve_hours_without_counting_as_a_guess(
     over = replace(browser, value=session_cookie(TOKEN, browser.key, lasts=0))
     answers = [over.request("GET", "/v1/vms") for _ in range(25)]
     assert {answer.status for answer in answers} == {401}
-    assert answers[0].detail == "the session has ended; sign in again"
+    assert answers[0].detail == "the session has expired; sign in again"
     assert is_removed(browser, answers[0])
     assert refusals(service) == {}
 

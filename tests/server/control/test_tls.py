@@ -110,10 +110,10 @@ def test_certificate_chain_is_accepted(
 
 def test_missing_file_is_named(authority: CertificateAuthority) -> None:
     pair = authority.sign("localhost")
-    assert "gone.pem cannot be read: No such" in refusal(
+    assert "cannot read the certificate in gone.pem: No such" in refusal(
         CertificateFiles(cert="gone.pem", key=pair.key)
     )
-    assert "gone.key cannot be read: No such" in refusal(
+    assert "cannot read the private key in gone.key: No such" in refusal(
         CertificateFiles(cert=pair.cert, key="gone.key")
     )
 
@@ -121,13 +121,13 @@ def test_missing_file_is_named(authority: CertificateAuthority) -> None:
 def test_swapped_files_are_recognized(authority: CertificateAuthority) -> None:
     pair = authority.sign("localhost")
     message = refusal(CertificateFiles(cert=pair.key, key=pair.cert))
-    assert message == f"there is no certificate in PEM in {pair.key}"
+    assert message == f"{pair.key} contains no certificate in PEM format"
 
 
 def test_key_of_another_certificate_is_refused(authority: CertificateAuthority) -> None:
     first, second = authority.sign("localhost"), authority.sign("localhost")
     message = refusal(CertificateFiles(cert=first.cert, key=second.key))
-    assert message.endswith("they do not belong together")
+    assert message.endswith("they do not match")
 
 
 def test_malformed_certificate_is_refused(
@@ -136,12 +136,14 @@ def test_malformed_certificate_is_refused(
     broken = tmp_path / "broken.pem"
     broken.write_text("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n")
     key = authority.sign("localhost").key
-    assert "cannot be used" in refusal(CertificateFiles(cert=str(broken), key=key))
+    assert "cannot use the certificate" in refusal(
+        CertificateFiles(cert=str(broken), key=key)
+    )
 
 
 def test_encrypted_key_is_refused(authority: CertificateAuthority) -> None:
     pair = authority.sign("localhost", passphrase=b"secret")
-    assert "is encrypted; write it without a passphrase" in refusal(pair)
+    assert "is encrypted; store it without a passphrase" in refusal(pair)
 
 
 def test_expired_certificate_is_refused(authority: CertificateAuthority) -> None:

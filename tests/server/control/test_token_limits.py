@@ -62,7 +62,7 @@ def test_requests_of_a_token_are_limited() -> None:
     begin(limits, a_holder(), REQUESTS, 16)
     refused = limits.begin(a_holder(), REQUESTS)
     assert refused is not None
-    assert refused.detail.startswith("the token team has 16 requests at once")
+    assert refused.detail.startswith("token team already has 16 requests open")
     assert limits.begin(a_holder(), STREAMS) is None
     assert limits.begin(a_holder("other"), REQUESTS) is None
     limits.end(a_holder(), REQUESTS)
@@ -75,7 +75,9 @@ def test_the_admin_token_has_room_while_all_others_are_refused() -> None:
         begin(limits, a_holder(f"team-{number}"), STREAMS, 32)
     refused = limits.begin(a_holder(), REQUESTS)
     assert refused is not None
-    assert refused.detail.startswith("all tokens together have 352 requests and")
+    assert refused.detail.startswith(
+        "all tokens together already have 352 requests and"
+    )
     begin(limits, ADMIN, REQUESTS, 32)
     begin(limits, ADMIN, STREAMS, 64)
     assert limits.begin(ADMIN, STREAMS) is not None
@@ -131,7 +133,7 @@ def test_streams_of_a_token_are_limited_and_others_get_through(
         answer = team.request("GET", "/v1/stream")
         assert answer.status == 429
         assert answer.headers["Retry-After"] == "5"
-        assert "the token team has 32 streams at once" in answer.detail
+        assert "token team already has 32 streams open" in answer.detail
         assert team.request("GET", "/v1/vms").status == 200
         with following(service, "?also=limits") as stream:
             (event,) = read_stream(stream, 1)
@@ -196,6 +198,6 @@ def test_requests_of_a_token_are_limited_but_not_those_for_health(
             stack.callback(connection.close)
         answer = team.request("POST", "/v1/vms/web-0/restart", {})
         assert answer.status == 429
-        assert "the token team has 16 requests at once" in answer.detail
+        assert "token team already has 16 requests open" in answer.detail
         assert team.request("GET", "/healthz").status == 200
         assert service.request("DELETE", "/v1/tokens/team").status == 204

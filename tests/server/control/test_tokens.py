@@ -382,7 +382,7 @@ def test_repeated_guesses_get_429(serve: Serve) -> None:
     # Fewer than five are refused if the requests took several seconds.
     refused = [answer for answer in answers[20:] if answer.status == 429]
     assert int(refused[0].headers["Retry-After"]) >= 1
-    assert "too many wrong tokens" in refused[0].detail
+    assert "too many invalid tokens" in refused[0].detail
     assert service.request("GET", "/v1/vms").status == 200  # with a valid token
 
 

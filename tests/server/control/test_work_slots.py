@@ -33,7 +33,7 @@ A, B, C, D = (a_holder(name) for name in "abcd")
 
 
 class Workload:
-    """Requests that hold their slots until they are told to end."""
+    """Requests that hold their slots until the test ends them."""
 
     def __init__(self) -> None:
         self.slots = WorkSlots()
@@ -69,7 +69,7 @@ class Workload:
 
 
 async def settle() -> None:
-    """Let all tasks run until they wait."""
+    """Run all tasks until they wait."""
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -250,7 +250,7 @@ def test_request_that_waits_too_long_gets_429_and_is_counted() -> None:
         start, body = await call(unreachable, services, A)
         assert start["status"] == 429
         assert (b"retry-after", b"5") in start["headers"]
-        assert b"waited 0.01 s for others to end, and did nothing" in body["body"]
+        assert b"no slot became free in 0.01 s, and nothing was done" in body["body"]
 
     asyncio.run(scenario())
     assert services.token_limits.refused["a", TokenLimit.RUNNING] == 1

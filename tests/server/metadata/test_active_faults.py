@@ -142,7 +142,7 @@ def test_ids_are_not_reused() -> None:
 
 
 def test_clearing_an_unknown_fault_fails() -> None:
-    with pytest.raises(NotFound, match="there is no fault f7"):
+    with pytest.raises(NotFound, match="active fault f7 not found"):
         a_set(ERROR).clear("f7")
 
 

@@ -125,7 +125,7 @@ def test_fault_for_another_vm_is_ignored() -> None:
 
 
 def test_fault_for_an_unknown_vm_is_refused() -> None:
-    with pytest.raises(NotFound, match="there is no VM web-9"):
+    with pytest.raises(NotFound, match="VM web-9 not found"):
         a_line(fault_of("503", vms=["web-9"]))
 
 

@@ -84,7 +84,7 @@ class SocketClient:
         return read(written, [request.method for request in self.requests])
 
     def check(self, *more: int) -> None:
-        """Check all responses: those of `asked` in order, then the statuses `more`."""
+        """Check that all responses arrive in order, then those with statuses `more`."""
         responses = self.receive()
         statuses = [message.status for message in self.requests]
         # Of more than two approvals at once, the others are refused.

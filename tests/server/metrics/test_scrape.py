@@ -227,7 +227,7 @@ def test_notifier_metrics_are_labeled_by_name(environment: ScrapeEnvironment) ->
         lag_seconds=9.5,
         state=TargetState.WAITING,
         failures=2,
-        last_error="nothing answers",
+        last_error="it refused the connection",
         last_success=None,
         next_attempt=NOON,
     )

@@ -85,7 +85,7 @@ def test_repr_shows_the_state_even_after_the_rehearsal() -> None:
 
 def test_explain_names_what_the_event_waits_for(rehearsal: Rehearsal) -> None:
     explanation = rehearsal.reboot("a").explain()
-    assert "Reboot of a is scheduled and not due yet." in explanation
+    assert "Reboot of a is scheduled but not due yet." in explanation
     assert "Waiting for approval by group vms." in explanation
 
 
@@ -131,7 +131,7 @@ def test_unknown_vm_is_refused_without_waiting(
     rehearsal: Rehearsal,
 ) -> None:
     event = rehearsal.reboot("a")
-    with pytest.raises(NotFound, match="there is no VM c"):
+    with pytest.raises(NotFound, match="VM c not found"):
         event.assert_approved(within="1h", by="c")
 
 
@@ -166,7 +166,7 @@ def test_wait_seen_is_satisfied_by_any_vm_that_polled(rehearsal: Rehearsal) -> N
         AssertionError, match=r"a did not receive Reboot \w+ of a within 10ms"
     ):
         event.wait_seen(by="a", within="10ms")
-    with pytest.raises(NotFound, match="there is no VM c"):
+    with pytest.raises(NotFound, match="VM c not found"):
         event.wait_seen(by="c", within="1h")
 
 

@@ -187,7 +187,7 @@ def test_pending_long_poll_is_shown() -> None:
         ),
         (
             f.OutageEnded(at=NOON, outage=Outage(since=NOON, until=NOON + 20 * MINUTE)),
-            "the service is back; it was down for 20 min, since 2026-01-05 12:00:...",
+            "the service is back after 20 min of downtime (since 2026-01-05 12:00...",
         ),
     ],
     ids=["canceled", "stuck", "outage"],

@@ -81,11 +81,11 @@ WRONG = [
     ),
     (
         '{evict = "web-0"}',
-        "step 2: web-0 is not a spot VM; only those are evicted",
+        "step 2: web-0 is not a spot VM; only spot VMs can be evicted",
     ),
     (
         '{announce = "Freeze", vms = ["web-0"], source = "User"}',
-        "step 2: a Freeze is never asked for by a user; leave source out",
+        "step 2: a Freeze cannot have source User; omit source",
     ),
     (
         '{announce = "Reboot", vms = ["web-0"], notice = "5m"}',

@@ -76,7 +76,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def default_state_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the default state folder: systemd's, the machine's, or the user's own."""
+    """Return the default state directory: systemd's, the machine's, or the user's."""
     variables = os.environ if environment is None else environment
     systemd_folder = variables.get("STATE_DIRECTORY")
     if systemd_folder:
@@ -89,7 +89,7 @@ def default_state_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 
 def state_folder_of(path: Path) -> Path:
-    """Return the state folder set in the file, even if other settings are invalid."""
+    """Return the state directory in the file, even if other settings are invalid."""
     folder = toml.load(path, CannotStart).get("state")
     if isinstance(folder, str) and folder:
         return path.parent / folder
@@ -179,7 +179,8 @@ def _hook(name: str, table: object, above: Location) -> Hook:
         location.refuse("a hook needs `command` or `python`")
     if "/" in settings.get("command", [""])[0]:
         program, *words = settings["command"]
-        settings["command"] = (str(location.folder / program), *words)
+        path = (location.folder / program).absolute()  # else $PATH may be searched
+        settings["command"] = (str(path), *words)
     return Hook(name=name, **settings)
 
 

@@ -65,7 +65,7 @@ class StateMemory:
 
     @property
     def is_taken(self) -> bool:
-        """Whether another agent has taken over the state folder."""
+        """Whether another agent has taken over the state directory."""
         return self._store.is_taken
 
     @property

@@ -126,7 +126,7 @@ class StateStore:
             self.close()
             why = error.strerror or error
             raise CannotStart(
-                f"cannot use the state folder {self._folder}: {why}"
+                f"cannot use the state directory {self._folder}: {why}"
             ) from error
 
     def close(self) -> None:

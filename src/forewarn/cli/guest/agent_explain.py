@@ -172,7 +172,7 @@ def _read_input(name: str) -> _Input:
             f"{where} is a line of the audit log without an event; use a line with"
             ' "what": "seen"'
         )
-    raise InvalidInput(f"{where} has neither Events nor EventId")
+    raise InvalidInput(f"{where} has neither Events nor an EventId")
 
 
 def _events(plain: Mapping[str, object], where: str) -> tuple[ScheduledEvent, ...]:
@@ -253,7 +253,7 @@ def _consequences(plan: Plan, rule: Rule, event: ScheduledEvent) -> Iterator[str
 
 def _command(hook: Hook) -> str:
     if hook.python is not None:
-        return f"function {hook.python}"
+        return f"the function {hook.python}"
     if hook.command[:2] == SHELL:
         return hook.command[2]
     return " ".join(hook.command)

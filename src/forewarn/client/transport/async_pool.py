@@ -117,7 +117,7 @@ class AsyncConnectionPool(BasePool):
 async def _is_quiet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
     """Return whether neither unexpected data nor an end of stream has arrived."""
     try:
-        await asyncio.sleep(0)  # lets the event loop read what has arrived
+        await asyncio.sleep(0)  # so that the event loop reads available data
         async with asyncio.timeout(0):
             await reader.read(1)
     except TimeoutError:

@@ -1,9 +1,9 @@
 """Announcement: an order becomes maintenance operations and events.
 
 1. One unit of work is one maintenance. A host is one unit. VMs named individually or by
-   group are split by group and update domain. VMs of a degraded host are split by
-   audience as well, so that each audience decides for itself.
-2. No event ever lists VMs of two update domains, or of two audiences.
+   group are split by group and update domain. VMs of a degraded host are also split by
+   audience, so that each audience decides for itself.
+2. No event lists VMs of two update domains or of two audiences.
 3. User operations, Preempt and Terminate affect one VM each.
 4. A deallocated VM runs nowhere: maintenance of its host or group does not affect it,
    and none can be announced for it by name.
@@ -104,19 +104,17 @@ def check_order(order: Order) -> None:
     if order.notice is not None and order.not_before is not None:
         raise InvalidInput("give notice_seconds or not_before, not both")
     if order.type is EventType.FREEZE and order.source is EventSource.USER:
-        raise InvalidInput("a Freeze is never asked for by a user; leave source out")
+        raise InvalidInput("a Freeze cannot have source User; omit source")
     if order.live_migration and order.type is not EventType.FREEZE:
-        raise InvalidInput(
-            f"live_migration is only possible with a Freeze, not a {order.type}"
-        )
+        raise InvalidInput(f"live_migration requires a Freeze, not a {order.type}")
     if order.emergency and not (order.reason or "").strip():
         raise InvalidInput("an emergency needs a reason")
     if order.ignore_blockers and not order.emergency:
-        raise InvalidInput("ignore_blockers is only possible in an emergency")
+        raise InvalidInput("ignore_blockers requires emergency")
     if order.duration is not None and not (
         -1 <= order.duration <= policy.LONGEST.total_seconds()
     ):
-        raise InvalidInput("duration_seconds is -1 (unknown) or from 0 to ten years")
+        raise InvalidInput("duration_seconds must be -1 (unknown) or 0 to ten years")
 
 
 def announce(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
@@ -135,7 +133,7 @@ def running(vms: Sequence[VM]) -> Sequence[VM]:
 
 
 def deallocated(vm: VM) -> Conflict:
-    """Return the refusal of maintenance that `vm` would have to run for."""
+    """Return the error for maintenance of a deallocated VM."""
     return Conflict(
         f"{vm.name} is deallocated; start it first: `forewarn vm start {vm.name}`"
     )
@@ -274,9 +272,9 @@ def _maintenance(
 def _eviction_policy(
     slice_: Slice, order: Order, unit: _WorkUnit
 ) -> EvictionPolicy | None:
-    """Return what becomes of the VM of a Preempt; None if it just stays.
+    """Return the fate of the VM of a Preempt; None if it just stays.
 
-    It is decided now: what is announced keeps its meaning if the fleet file changes.
+    It is decided now, so that later changes of the fleet file do not affect it.
     """
     if order.type is not EventType.PREEMPT:
         return None

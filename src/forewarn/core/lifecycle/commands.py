@@ -68,7 +68,7 @@ def check_is_live(maintenance: Maintenance, event_id: str) -> None:
     if not maintenance.phase.is_live:
         raise TooLate(f"{event_id} is over; its maintenance is {maintenance.phase}")
     if maintenance.event(event_id).withdrawn_at is not None:
-        raise TooLate(f"{event_id} is withdrawn; all of its VMs have left")
+        raise TooLate(f"{event_id} was withdrawn because all its VMs have left")
 
 
 def cancel(
@@ -80,7 +80,10 @@ def cancel(
     if maintenance.phase is Phase.CANCELED:
         return builder.finish()
     if maintenance.phase is Phase.STARTED:
-        raise TooLate(f"{maintenance_id} has started; complete or close it")
+        raise TooLate(
+            f"{maintenance_id} has started and cannot be canceled; complete it, or"
+            " close it if it is stuck"
+        )
     _refuse_if_over(maintenance, "canceled")
     builder.record(
         f.Canceled(
@@ -97,7 +100,7 @@ def complete(slice_: Slice, context: Context, maintenance_id: str) -> Step:
     if maintenance.phase is Phase.COMPLETED:
         return builder.finish()
     if maintenance.phase is Phase.SCHEDULED:
-        raise TooLate(f"{maintenance_id} has not started; cancel it")
+        raise TooLate(f"{maintenance_id} has not started; cancel it instead")
     _refuse_if_over(maintenance, "completed")
     if maintenance.completed_by is None:
         builder.record(
@@ -310,8 +313,8 @@ def _refuse_if_over(maintenance: Maintenance, what: str) -> None:
 def _refuse_unless_stuck(maintenance: Maintenance, what: str) -> None:
     if maintenance.phase is not Phase.STARTED:
         raise TooLate(
-            f"{maintenance.id} is {maintenance.phase}; {what} is for maintenances"
-            " that have started and are stuck"
+            f"{maintenance.id} is {maintenance.phase}; {what} requires a maintenance"
+            " that has started and is stuck"
         )
     if maintenance.stuck_since is None:
-        raise TooLate(f"{maintenance.id} is not stuck; {what} is not needed")
+        raise TooLate(f"{maintenance.id} is not stuck; there is nothing to {what}")

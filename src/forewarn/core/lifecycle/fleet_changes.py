@@ -97,7 +97,7 @@ def refuse_large_removal(current: Fleet, changes: Difference) -> None:
     if removed * 10 > len(current.vms):
         raise Conflict(
             f"this would remove {removed} of {len(current.vms)} VMs, more than a"
-            " tenth; say so with --remove (remove=true) if it is meant"
+            " tenth; to confirm, use --remove (remove=true in the API)"
         )
 
 
@@ -119,11 +119,11 @@ def change(slice_: Slice, context: Context, changes: Difference) -> Step:
 
 
 def consequences(step: Step) -> Iterator[str]:
-    """Describe what a fleet change did to announced maintenance."""
+    """Describe the effects of a fleet change on announced maintenance."""
     for fact in step.facts:
         if isinstance(fact, VmsLeft):
             gone = join_names(fact.vms)
-            yield f"maintenance {fact.maintenance} no longer touches {gone}"
+            yield f"maintenance {fact.maintenance} no longer affects {gone}"
         elif isinstance(fact, Withdrawn):
             yield (
                 f"event {fact.event} of group {fact.group} is withdrawn: all its VMs"
@@ -199,7 +199,10 @@ def _refuse_other_spelling(slice_: Slice, changes: Difference) -> None:
     new_names = {fold_name(new.name) for old, new in changes.groups if new and not old}
     for old, new in changes.groups:
         if old is not None and new is None and fold_name(old.name) in new_names:
-            _refuse(_started_in(slice_, old), f"group {old.name} keeps its spelling")
+            _refuse(
+                _started_in(slice_, old),
+                f"the spelling of group {old.name} cannot be changed",
+            )
 
 
 def _refuse_if_listed(slice_: Slice, old: VM, new: VM) -> None:

@@ -82,7 +82,7 @@ class Event:
     approved_via: Via | None = None  # None if not approved
     approved_at: datetime | None = None
     withdrawn_at: datetime | None = None  # None if some of its VMs are still there
-    #: Whether its group was disabled when announced.
+    #: Whether its group was disabled when it was announced.
     disabled: bool = field(default=False, metadata={FORMERLY: "silent"})
 
 
@@ -182,7 +182,7 @@ class Slice:
         """Return the maintenance `maintenance_id`."""
         maintenance = self.maintenances.get(maintenance_id)
         if maintenance is None:
-            raise NotFound(f"there is no maintenance {maintenance_id}")
+            raise NotFound(f"maintenance {maintenance_id} not found")
         return maintenance
 
     def with_maintenance(self, maintenance: Maintenance) -> "Slice":

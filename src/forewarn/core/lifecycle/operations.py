@@ -48,7 +48,7 @@ class VmOperation(StrEnum):
     REDEPLOY = "redeploy"
     #: It gets a new image.
     REIMAGE = "reimage"
-    #: A spot VM is reclaimed; its eviction policy says what becomes of it.
+    #: A spot VM is reclaimed, and deleted or deallocated as its eviction policy says.
     EVICT = "evict"
     #: It is deleted and then leaves the fleet.
     DELETE = "delete"
@@ -97,7 +97,7 @@ def operate(
 ) -> Step:
     """Announce `operation` for all of `vms` or for none.
 
-    `by_group` says that a group's token requests it; `vms` are then of its group.
+    If `by_group`, a group's token requests it, and `vms` belong to that group.
     """
     if by_group:
         _refuse_long(order, context)
@@ -112,7 +112,7 @@ def operate(
 
 def _fit(slice_: Slice, operation: VmOperation, order: Order, vm: VM) -> Order:
     if operation is VmOperation.EVICT and not vm.spot:
-        raise Conflict(f"{vm.name} is not a spot VM; only those are evicted")
+        raise Conflict(f"{vm.name} is not a spot VM; only spot VMs can be evicted")
     if vm.deallocated and operation is not VmOperation.DELETE:
         raise deallocated(vm)
     if order.source is _ORDERS[operation].source:
@@ -146,16 +146,16 @@ def start(slice_: Slice, context: Context, vms: Sequence[VM]) -> Step:
 
 # --- limits of operations on VMs ---------------------------------------------
 
-#: What a VM has at most one of, and which live maintenance counts.
+#: Operations that a VM has at most one of, and the live maintenance that counts.
 _ONCE: Mapping[VmOperation, tuple[str, Callable[[Maintenance], bool]]] = {
-    VmOperation.RESTART: ("has a user operation", is_user_operation),
-    VmOperation.REDEPLOY: ("has a user operation", is_user_operation),
-    VmOperation.REIMAGE: ("has a user operation", is_user_operation),
+    VmOperation.RESTART: ("already has a user operation", is_user_operation),
+    VmOperation.REDEPLOY: ("already has a user operation", is_user_operation),
+    VmOperation.REIMAGE: ("already has a user operation", is_user_operation),
     VmOperation.EVICT: (
-        "is being evicted",
+        "is already being evicted",
         lambda maintenance: maintenance.cause is Cause.EVICTION,
     ),
-    VmOperation.DELETE: ("is being deleted", policy.is_deletion),
+    VmOperation.DELETE: ("is already being deleted", policy.is_deletion),
 }
 
 
@@ -167,11 +167,11 @@ def _refuse_second(slice_: Slice, operation: VmOperation, vm: VM) -> None:
             and vm.name in maintenance.vms
             and vm.name not in maintenance.left
         ):
-            raise TooMany(f"{vm.name} {state} already: {_first(maintenance)}", per="vm")
+            raise TooMany(f"{vm.name} {state}: {_first(maintenance)}", per="vm")
 
 
 def _first(maintenance: Maintenance) -> str:
-    """Describe what must end first: its type, id and time."""
+    """Describe the maintenance that must end first: its type, id and time."""
     since = maintenance.started_at
     when, verb = (
         (f"not before {iso8601(maintenance.not_before)}", "cancel")
@@ -179,8 +179,8 @@ def _first(maintenance: Maintenance) -> str:
         else (f"started at {iso8601(since)}", "complete")
     )
     return (
-        f"{maintenance.type}, maintenance {maintenance.id}, {when}; wait until it is"
-        f" over, or have an operator {verb} it"
+        f"{maintenance.type} {maintenance.id}, {when}; wait until it is over, or have"
+        f" an operator {verb} it"
     )
 
 
@@ -190,18 +190,18 @@ def _refuse_long(order: Order, context: Context) -> None:
         order.duration > rules.user_duration.total_seconds()
     ):
         raise InvalidInput(
-            "duration_seconds is at most"
-            f" {rules.user_duration.total_seconds():.0f} with a group's token"
-            " ([user_operations] max_duration); omit it, or ask an operator"
+            "with a group's token, duration_seconds can be at most"
+            f" {rules.user_duration.total_seconds():.0f}"
+            " ([user_operations] max_duration); omit it, or contact an operator"
         )
     notice = order.notice
     if order.not_before is not None:
         notice = order.not_before - context.now
     if notice is not None and notice > rules.user_notice:
         raise InvalidInput(
-            "with a group's token, an operation starts within"
+            "with a group's token, an operation must start within"
             f" {format_duration(rules.user_notice)} ([user_operations] max_notice);"
-            " choose an earlier time, or ask an operator"
+            " choose an earlier time, or contact an operator"
         )
 
 
@@ -220,9 +220,9 @@ def _refuse_beyond_limit(builder: StepBuilder, groups: Iterable[str]) -> None:
         existing = scheduled & builder.before.maintenances.keys()
         if len(scheduled) > max(limit, len(existing)):
             raise TooMany(
-                f"group {group} has {len(existing)} user operations scheduled already,"
-                f" and no more than {limit} may be ([user_operations] limit); wait"
-                " until one has started, or have an operator cancel one",
+                f"group {group} already has {len(existing)} scheduled user operations;"
+                f" the maximum is {limit} ([user_operations] limit); wait until one has"
+                " started, or have an operator cancel one",
                 per="group",
             )
 

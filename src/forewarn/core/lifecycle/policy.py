@@ -81,7 +81,7 @@ def is_planned(maintenance: Maintenance) -> bool:
 
 
 def is_requested(maintenance: Maintenance) -> bool:
-    """Whether it is of a kind that a group's token can request."""
+    """Whether a group's token could have requested it."""
     return not is_planned(maintenance) and maintenance.cause is not Cause.HOST_FAILURE
 
 
@@ -94,7 +94,7 @@ def is_move(maintenance: Maintenance) -> bool:
 
 
 def is_deletion(maintenance: Maintenance) -> bool:
-    """Whether somebody deletes its VMs, which then leave the fleet."""
+    """Whether it deletes its VMs, which then leave the fleet."""
     return maintenance.removes and maintenance.cause is not Cause.EVICTION
 
 
@@ -299,7 +299,7 @@ def ends_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
     if maintenance.completed_by is not None:
         duration = timedelta(0)
     elif maintenance.cause is Cause.HOST_FAILURE and maintenance.duration < 0:
-        return None  # until somebody declares it over
+        return None  # until the host recovers or an operator completes it
     return maintenance.started_at + max(duration, rules.shown[maintenance.type])
 
 

@@ -35,15 +35,16 @@ _VERBS: Mapping[str, str] = {
 _ENDED: Mapping[Phase, str] = {
     Phase.COMPLETED: "completed",
     Phase.CANCELED: "was canceled",
-    Phase.FAILED: "was given up",
+    Phase.FAILED: "was closed as failed",
 }
 
-#: Sentences about blockers, of what blocks and of the groups that wait for it.
+#: Sentences about blockers: `other` blocks, `groups` wait for it.
 _BLOCKED: Mapping[str, str] = {
     "update-domain": "Waiting for {other} (only one update domain of {groups} at a"
     " time).",
-    "move": "Waiting for {other}, which already moves VMs of {groups}.",
-    "queue": "Waiting for {other}, which is older and goes first in {groups}.",
+    "move": "Waiting for {other}, which is already moving VMs of {groups}.",
+    "queue": "Waiting for {other}, which was announced earlier and goes first in"
+    " {groups}.",
     "terminate-coupling": "Waiting for approval of {other}: deletions in {groups} start"
     " together.",
     "ahead": "Will wait for {other} (only one update domain of {groups} at a time).",
@@ -51,7 +52,7 @@ _BLOCKED: Mapping[str, str] = {
 
 
 class WaitKind(StrEnum):
-    """The kind of thing that a maintenance waits for."""
+    """What kind of condition a maintenance waits for."""
 
     #: Approvals.
     APPROVAL = "approval"
@@ -59,7 +60,7 @@ class WaitKind(StrEnum):
     TIME = "time"
     #: A blocker that keeps it from starting although it is due.
     BLOCKER = "blocker"
-    #: The time in which VMs see Started before anything happens.
+    #: The delay in which VMs see Started before the driver acts.
     LEAD = "lead"
     #: The driver.
     WORK = "work"
@@ -70,7 +71,10 @@ class Remedy:
     """Something that ends a wait early."""
 
     text: str  # for example: a VM of group web approves
-    command: str | None = None  # of an operator; None if no command does it
+    command: str | None = None  # an operator's command; None if there is none
+
+
+_END = Remedy(text="that operation is over")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +82,11 @@ class WaitReason:
     """One thing that a maintenance waits for."""
 
     kind: WaitKind
-    rule: str | None = None  # which rule blocks it; None if it is not a blocker
+    rule: str | None = None  # the rule that blocks it; None if it is not a blocker
     text: str  # one sentence
-    groups: tuple[str, ...] = ()  # that wait or have to approve; empty if not shown
-    maintenance: str | None = None  # id of the one that blocks it, if one does
-    held_by: str | None = None  # group that holds it up; None if no group does
+    groups: tuple[str, ...] = ()  # those that wait or must approve; empty if not shown
+    maintenance: str | None = None  # id of the blocking maintenance, if any
+    held_by: str | None = None  # the group that holds it up, if any
     since: datetime | None
     until: datetime | None = None  # None if unknown
     unblocked_by: tuple[Remedy, ...] = ()  # empty if only time ends it
@@ -97,7 +101,7 @@ class Explanation:
     summary: str  # one sentence
     waits: tuple[WaitReason, ...]
     starts_at_latest: datetime | None  # None if it has started, or if unknown
-    hint: str | None = None  # what its owner can do instead of waiting
+    hint: str | None = None  # what the VM's owner can do instead of waiting
 
 
 def explain(
@@ -108,11 +112,10 @@ def explain(
     group: str | None = None,
     limit: int | None = None,
 ) -> Explanation:
-    """Explain the state of `maintenance`; `slice_` holds all that is live in its
-    groups.
+    """Explain the state of `maintenance`.
 
-    If `group` is given, other groups are not named. At least the first `limit` waits
-    are included, possibly more.
+    `slice_` holds everything live in its groups. If `group` is given, other groups are
+    not named. At least the first `limit` waits are included, possibly more.
     """
     due = policy.is_due(maintenance, now)
     shown = shown_maintenance(maintenance, group)
@@ -139,8 +142,8 @@ def explain_preview(
 ) -> Explanation:
     """Explain `maintenance` in the slice that its announcement would produce.
 
-    Its waits include the maintenance that comes before it in each group: even when it
-    is due, it starts after that.
+    Its waits include the maintenance that comes before it in each group: it starts
+    after that, even if it is due.
     """
     explanation = explain(slice_, maintenance, now, rules)
     summary = _preview_summary(maintenance, now)
@@ -156,7 +159,7 @@ def explain_preview(
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A wait of one group, whose sentence names all groups that wait for the same."""
+    """A wait of one group; `sentence` names all groups that wait for the same."""
 
     wait: WaitReason
     sentence: Callable[[Sequence[str]], str]
@@ -203,7 +206,7 @@ def _before_start(
         yield _constant(
             WaitReason(
                 kind=WaitKind.TIME,
-                text="Waiting for NotBefore, when it starts without approval.",
+                text="Waiting for NotBefore, after which no approval is needed.",
                 since=maintenance.announced_at,
                 until=maintenance.not_before,
             )
@@ -242,7 +245,7 @@ def _is_endless(wait: WaitReason) -> bool:
 def _approvals(
     slice_: Slice, maintenance: Maintenance, group: str | None
 ) -> Iterator[_Draft]:
-    """Yield the wait for the missing approvals, those of other groups separately."""
+    """Yield the waits for missing approvals, with other groups in one of their own."""
     own = [event for event in maintenance.unapproved if group in (None, event.group)]
     wait = WaitReason(
         kind=WaitKind.APPROVAL,
@@ -265,7 +268,7 @@ def _approvals(
 def _approval(
     slice_: Slice, maintenance: Maintenance, events: Iterable[Event]
 ) -> Remedy:
-    """Return who has to approve `events`; all of them have to."""
+    """Return the approvals that `events` need; each of them is required."""
     who = dict.fromkeys(_approvers(slice_, maintenance, event) for event in events)
     return Remedy(
         text=f"{join_all([*who])} {'approves' if len(who) == 1 else 'approve'}"
@@ -273,7 +276,7 @@ def _approval(
 
 
 def _early_departure(maintenance: Maintenance) -> str | None:
-    """Return how one group leaves a degraded host, independently of others there."""
+    """Return how a group can leave a degraded host before its NotBefore."""
     is_scheduled = maintenance.phase is Phase.SCHEDULED
     is_alone = maintenance.cause is Cause.DEGRADED and len(maintenance.events) == 1
     if not (is_scheduled and is_alone):
@@ -281,9 +284,10 @@ def _early_departure(maintenance: Maintenance) -> str | None:
     vms = [vm for vm in maintenance.vms if vm not in maintenance.left]
     hints = join_all([f"`forewarn vm redeploy {vm}`" for vm in vms[:_HINTS]])
     more = f" and {count(len(vms) - _HINTS, 'more VM')}" if len(vms) > _HINTS else ""
+    noun = "VM" if len(vms) == 1 else "VMs"
     return (
-        "It does not wait for other VMs on the degraded host. A redeploy by the owner"
-        f" replaces it: {hints}{more}."
+        "This redeploy does not wait for other VMs on the degraded host. To leave the"
+        f" host earlier, redeploy the {noun} yourself: {hints}{more}."
     )
 
 
@@ -323,7 +327,7 @@ def _blocked(
         complete = _by_command("complete", holding.id)
         wait = replace(wait, held_by=blocker.group, unblocked_by=complete)
     if blocker.kind == "move" and maintenance.cause is Cause.DEGRADED:
-        # It may have nothing left to do after that, and then never starts.
+        # It may have nothing left to do by then, and never start.
         wait = replace(wait, until=None)
     return _Draft(
         wait,
@@ -334,25 +338,25 @@ def _blocked(
 
 
 def _remedies(slice_: Slice, rule: str, holding: Maintenance) -> tuple[Remedy, ...]:
-    """Return what ends the wait for `holding`."""
+    """Return the remedies that end the wait for `holding`."""
     if rule == "terminate-coupling":
         by_vm = _approval(slice_, holding, holding.events[:1])
         return (by_vm, *_by_command("approve", holding.id))
     if rule != "queue" and holding.to_do and holding.stuck_since is not None:
         retry, close = (_by_command(verb, holding.id) for verb in ("retry", "close"))
         return (*retry, *close)
-    return (Remedy(text="it ends"),)
+    return (_END,)
 
 
 def _by_command(verb: str, any_id: str) -> tuple[Remedy, ...]:
-    """Return an operator's command as a remedy; in a dry run there is none yet."""
+    """Return an operator's command as a remedy; none for a placeholder id."""
     if is_preview_id(any_id):
         return ()
     return (Remedy(text=_VERBS[verb], command=f"forewarn events {verb} {any_id}"),)
 
 
 def _with_state(holding: Maintenance, shown: Maintenance) -> str:
-    """Describe what blocks another maintenance, and how far it is."""
+    """Describe a maintenance that blocks another one, and its progress."""
     if holding.started_at is None:
         return describe(shown)
     if holding.stuck_since is not None and holding.to_do:
@@ -376,7 +380,7 @@ def _notice_blocker(
         rule=blocker.kind,
         text=f"Waiting until group {blocker.group} has had"
         f" {format_duration(promised)} of notice: the service was down for"
-        f" {format_duration(away)} of it.",
+        f" {format_duration(away)}, which does not count.",
         groups=(blocker.group,),
         since=maintenance.not_before,
         until=blocker.opens_at,
@@ -413,7 +417,7 @@ def _after_start(
     if is_busy and not maintenance.to_do:
         yield WaitReason(
             kind=WaitKind.WORK,
-            text="Waiting for the work on other groups.",
+            text="Waiting for the driver to finish VMs of other groups.",
             since=maintenance.started_at,
         )
     opens = policy.work_opens_at(maintenance, rules)
@@ -432,7 +436,7 @@ def _after_start(
     elif now < ends:
         yield WaitReason(
             kind=WaitKind.TIME,
-            text="Showing Started for its duration.",
+            text="Showing Started to the VMs for the full duration.",
             since=maintenance.started_at,
             until=ends,
         )
@@ -446,9 +450,9 @@ def _work(maintenance: Maintenance, rules: Rules) -> WaitReason:
             kind=WaitKind.WORK,
             text=f"Waiting for the driver to finish {to_do}.",
             since=maintenance.started_at,
-            unblocked_by=(Remedy(text="the driver reports them done"), *complete),
+            unblocked_by=(Remedy(text="the driver reports success"), *complete),
         )
-    again = Remedy(text="the service calls the driver again")
+    again = Remedy(text="the service retries automatically")
     commands = [_by_command(verb, maintenance.id) for verb in ("retry", "close")]
     return WaitReason(
         kind=WaitKind.WORK,
@@ -493,7 +497,7 @@ def _summary(
         ended = format_time(maintenance.ended_at or now)
         return f"{subject} {_ENDED[maintenance.phase]} at {ended}."
     if not due:
-        return f"{subject} is scheduled and not due yet."
+        return f"{subject} is scheduled but not due yet."
     if maintenance.is_approved:
         return f"{subject} is approved but blocked."
     since = format_time(maintenance.not_before)
@@ -505,8 +509,9 @@ def _preview_summary(maintenance: Maintenance, now: datetime) -> str:
     if maintenance.phase is not Phase.SCHEDULED:
         return f"{subject} would start immediately."
     if policy.is_due(maintenance, now):
-        return f"{subject} would be due immediately but is blocked."
-    return f"{subject} would be announced for {format_time(maintenance.not_before)}."
+        return f"{subject} would be due immediately, but it is blocked."
+    not_before = format_time(maintenance.not_before)
+    return f"{subject} would be announced with NotBefore {not_before}."
 
 
 def _ahead(slice_: Slice, maintenance: Maintenance, now: datetime) -> Iterator[_Draft]:
@@ -525,7 +530,7 @@ def _will_wait(group: str, first: Maintenance) -> _Draft:
             groups=(group,),
             maintenance=None if is_preview_id(first.id) else first.id,
             since=None,
-            unblocked_by=(Remedy(text="it ends"),),
+            unblocked_by=(_END,),
         ),
         lambda groups: _BLOCKED["ahead"].format(
             other=describe(first), groups=_groups(groups)

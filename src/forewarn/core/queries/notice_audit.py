@@ -1,11 +1,11 @@
 """Audit of notice: whether each maintenance kept its promise.
 
-1. Without all approvals, a maintenance starts neither before its NotBefore nor before
-   it was shown for the time that its type promises. Outages do not count.
-2. Immediate maintenance promises nothing: user operations on disabled groups,
+1. Without all approvals, a maintenance must not start before its NotBefore, nor before
+   it was shown for the notice that its type promises. Outages do not count.
+2. Immediate maintenance promises no notice: user operations on disabled groups,
    deletions, host failures, emergencies without notice. An emergency with a NotBefore
-   promises only that.
-3. The audit uses only recorded data, never `policy`: a bug there must not hide itself.
+   promises only that time.
+3. The audit uses only recorded data, never `policy`, so that it can reveal bugs there.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _NONE = timedelta(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeAudit:
-    """The notice that one maintenance promised, gave and used."""
+    """The notice of one maintenance: promised, given and used."""
 
     promised: timedelta  # the minimum; zero if none was promised
     given: timedelta  # from the announcement to NotBefore

@@ -1,4 +1,4 @@
-"""Phrases: times, durations, maintenance and facts in words."""
+"""Phrases: texts for times, durations, maintenance operations and facts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ def format_time(moment: datetime) -> str:
 
 
 def format_offset(length: timedelta) -> str:
-    """Format the time that has passed: +15:00, +1:00:00, +2d 0:00:00."""
+    """Format elapsed time: +15:00, +1:00:00, +2d 0:00:00."""
     minutes, seconds = divmod(int(length.total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
     if not hours:
@@ -36,11 +36,11 @@ def format_offset(length: timedelta) -> str:
 
 
 def describe(maintenance: Maintenance) -> str:
-    """Describe a maintenance: Reboot of host host-a (db-0, web-0)."""
+    """Describe a maintenance: Reboot of host-a (db-0, web-0)."""
     vms = join_names(maintenance.vms)
     if maintenance.host is None:
         return f"{maintenance.type} of {vms}"
-    return f"{maintenance.type} of host {maintenance.host} ({vms})"
+    return f"{maintenance.type} of {maintenance.host} ({vms})"
 
 
 def short_name(maintenance: Maintenance, event_id: str | None = None) -> str:
@@ -49,7 +49,7 @@ def short_name(maintenance: Maintenance, event_id: str | None = None) -> str:
 
 
 def preview_ids() -> Callable[[], str]:
-    """Return a generator of placeholder ids for a dry run; sentences omit them."""
+    """Return a function that makes placeholder ids for a dry run."""
     numbers = numbers_from(1)
     return lambda: f"{_FORESEEN}{next(numbers)}"
 
@@ -63,7 +63,7 @@ def is_preview_id(any_id: str) -> bool:
 
 
 def fact_text(fact: f.Fact) -> str:
-    """Describe a fact, in words that can follow the name of its maintenance."""
+    """Describe a fact in words that can follow the name of its maintenance."""
     return _TEXTS[type(fact)](fact)
 
 
@@ -108,7 +108,7 @@ def _announced(fact: f.Announced) -> str:
         f" ({maintenance.source}, {maintenance.cause})"
     ]
     if maintenance.emergency:
-        parts.append("an emergency")
+        parts.append("emergency")
     if maintenance.reason:
         parts.append(f"reason: {maintenance.reason}")
     disabled = [event.group for event in maintenance.events if event.disabled]
@@ -126,10 +126,12 @@ def _approved(fact: f.Approved) -> str:
 
 def _printed(fact: f.WorkPrinted) -> str:
     lines = [line.strip() for line in fact.output.splitlines() if line.strip()]
-    last = _shortened(lines[-1]) if lines else "nothing"
-    if len(lines) < 2:
-        return f"the driver printed: {last}"
-    return f"the driver printed {len(lines)} lines; the last: {last}"
+    if not lines:
+        return "driver printed nothing"
+    last = _shortened(lines[-1])
+    if len(lines) == 1:
+        return f"driver printed: {last}"
+    return f"driver printed {len(lines)} lines; last line: {last}"
 
 
 def _seen(fact: f.Seen) -> str:
@@ -142,12 +144,12 @@ def _seen(fact: f.Seen) -> str:
 def _outage_ended(fact: f.OutageEnded) -> str:
     lasted = format_duration(fact.outage.until - fact.outage.since)
     since = format_time(fact.outage.since)
-    return f"the service is back; it was down for {lasted}, since {since}"
+    return f"the service is back after {lasted} of downtime (since {since})"
 
 
 def _token_created(fact: f.TokenCreated) -> str:
-    scope = f"role {fact.role}" if fact.group is None else f"for group {fact.group}"
-    return f"token {fact.name} created by {fact.by}, {scope}"
+    scope = f"role {fact.role}" if fact.group is None else f"group {fact.group}"
+    return f"token {fact.name} created by {fact.by} ({scope})"
 
 
 def _access_refused(fact: f.AccessRefused) -> str:
@@ -181,7 +183,9 @@ _TEXTS: Mapping[type[f.Fact], Callable[[Any], str]] = {  # Any: each takes one k
     f.Enabled: lambda fact: f"Scheduled Events enabled for group {fact.group}",
     f.Announced: _announced,
     f.Approved: _approved,
-    f.VmsLeft: lambda fact: f"left, and will not be touched: {join_names(fact.vms)}",
+    f.VmsLeft: lambda fact: (
+        f"no longer affects {join_names(fact.vms)}, which left the fleet or the host"
+    ),
     f.Withdrawn: lambda fact: (
         f"withdrawn for group {fact.group}: all its VMs have left"
     ),

@@ -21,7 +21,7 @@ from forewarn.protocol.types import EventType
 #: How many of each kind are listed by name; the rest are only counted.
 MOST_APPROVERS, MOST_UNSEEN, MOST_BROKEN = 10, 100, 1000
 
-#: Facts after which a maintenance is not stuck any more.
+#: Facts after which a maintenance is no longer stuck.
 UNSTICKING = f.WorkRetried | f.WorkEnded | f.Completed | f.Closed
 
 _MONTH = re.compile(r"([0-9]{4})-([0-9]{2})", re.ASCII)
@@ -97,10 +97,10 @@ class MaintenanceCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCounts:
-    """The number of maintenance operations started, by the notice they gave."""
+    """The number of maintenance operations started, by their notice."""
 
     total: int = 0
-    kept: int = 0  # all but the broken
+    kept: int = 0  # all except `broken`
     whole_notice: int = 0  # after the full notice
     approved_early: int = 0  # earlier, because all groups approved
     without_notice: int = 0  # announced without notice
@@ -172,7 +172,7 @@ class UnseenEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckTime:
-    """How many maintenance operations were stuck, and for how long together."""
+    """How many maintenance operations were stuck, and for how long in total."""
 
     maintenances: int
     seconds: int
@@ -180,7 +180,7 @@ class StuckTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageTime:
-    """How many outages there were, and how long they lasted together."""
+    """How many outages there were, and their total length."""
 
     total: int
     seconds: int
@@ -239,8 +239,8 @@ def make_report(
 ) -> MonthlyReport:
     """Create the report on `month`, for all groups or for one.
 
-    Each history comes once. `outages` holds all outages ever recorded, in the order
-    they ended.
+    Each maintenance occurs once in `histories`. `outages` holds all recorded outages,
+    in the order in which they ended.
     """
     tally = _Tally(month, outages, now)
     for history in histories:
@@ -452,4 +452,4 @@ def _quantiles(lengths: Counter[int]) -> Quantiles:
                 median_seconds=length,
                 longest_seconds=in_order[-1],
             )
-    raise ValueError("there is nothing to spread")
+    raise ValueError("cannot compute quantiles of nothing")

@@ -9,7 +9,7 @@ from forewarn.core.lifecycle.model import Cause, Event, Maintenance
 from forewarn.core.outages import Outage, time_lost
 from forewarn.core.queries.explanation import WaitReason
 from forewarn.core.queries.phrases import fact_text, format_time
-from forewarn.formats import format_duration, join_all, join_names
+from forewarn.formats import format_duration, join_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class StoryLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """The history of a maintenance, with the notice that it gave."""
+    """The history of a maintenance, with its notice."""
 
     notice_given_seconds: int  # from the announcement to NotBefore
     notice_used_seconds: int | None  # until the start; None if it has not started
@@ -41,8 +41,8 @@ def story_of(
 ) -> Story:
     """Describe the history of `maintenance` from its `facts` and `sights`.
 
-    `waits` is what it waits for now. If it is redacted for a group (`is_share`), other
-    groups' approvals are not mentioned.
+    `waits` holds what it waits for now. If `maintenance` is redacted for a group
+    (`is_share`), approvals by other groups are not mentioned.
     """
     away = [outage for outage in outages if _is_in_notice(maintenance, outage)]
     lines = [
@@ -81,7 +81,7 @@ def _lines(
     *,
     is_share: bool,
 ) -> Iterator[StoryLine]:
-    """Yield facts, then sights; an approver's own sight precedes its approval."""
+    """Yield facts, then sights; a sight by the approver precedes its approval."""
     rest = [*sights]
     for fact in facts:
         if isinstance(fact, f.Approved):
@@ -98,7 +98,7 @@ def _lines(
 
 def _started(maintenance: Maintenance, fact: f.Fact, is_share: bool) -> str:
     if maintenance.at_once and fact.at == maintenance.announced_at:
-        return "started, without notice"
+        return "started without notice"
     begin = f"started after {format_duration(fact.at - maintenance.announced_at)}"
     if is_share:
         return begin
@@ -108,9 +108,9 @@ def _started(maintenance: Maintenance, fact: f.Fact, is_share: bool) -> str:
         if event.approved_at is None or event.approved_at > fact.at
     ]
     if not missing:
-        return f"{begin}, everybody having approved"
+        return f"{begin}, approved by all groups"
     groups = join_names([*dict.fromkeys(missing)])
-    return f"{begin}, without the approval of {groups}"
+    return f"{begin} without approval by {groups}"
 
 
 # --- sights and notice -------------------------------------------------------
@@ -127,7 +127,7 @@ def _closing(maintenance: Maintenance, away: Sequence[Outage]) -> Iterator[str]:
     announced, started = maintenance.announced_at, maintenance.started_at
     notice = maintenance.not_before - announced
     if maintenance.at_once:
-        yield "It was announced without notice."
+        yield "Announced without notice."
     elif started is None:
         yield f"Notice given: {format_duration(notice)}."
     else:
@@ -136,8 +136,10 @@ def _closing(maintenance: Maintenance, away: Sequence[Outage]) -> Iterator[str]:
     end = started or maintenance.ended_at
     gone = time_lost(away, announced, end) if end is not None else timedelta(0)
     if gone:
-        away_for = format_duration(gone)
-        yield f"The service was away for {away_for} of that, which is not counted."
+        yield (
+            f"The service was down for {format_duration(gone)} of that time, which does"
+            " not count as notice."
+        )
     if maintenance.cause is Cause.DEGRADED and maintenance.left:
         left = join_names(maintenance.left)
         yield f"Left the degraded host before this redeploy: {left}."
@@ -152,8 +154,10 @@ def _holds(waits: Iterable[WaitReason]) -> Iterator[str]:
         if wait.held_by is not None:
             end = wait.until
             until = "" if end is None else f" until {format_time(end)}"
-            commands = join_all([f"`{remedy.command}`" for remedy in wait.unblocked_by])
-            yield f"Held by group {wait.held_by}{until}; unblocked by {commands}."
+            commands = " or ".join(
+                f"`{remedy.command}`" for remedy in wait.unblocked_by
+            )
+            yield f"Held by group {wait.held_by}{until}; to unblock it, run {commands}."
 
 
 def _is_unapproved(event: Event) -> bool:

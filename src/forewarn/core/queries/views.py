@@ -33,7 +33,7 @@ def group_view(group: Group) -> Json:
 
 
 def seen_by_nobody(event: str) -> Sequence[str]:
-    """Return that no VM has seen `event`; the default `SeenBy`."""
+    """Return no VMs; the default `SeenBy`."""
     del event
     return ()
 

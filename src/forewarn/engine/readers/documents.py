@@ -58,7 +58,7 @@ class Documents:
         self._store = store
         self._hand_over = hand_over
         self._lock = Lock()
-        self._wanted = 0  # the position that commits have asked for
+        self._wanted = 0  # the position that commits have requested
         self._behind_since = 0.0  # real time; matters only while it is behind
         self.position = 0
 

@@ -109,7 +109,7 @@ class DriverRunner:
         self._left_at = 0.0
         self._is_over = False  # then nothing more is saved
         self._pause = pause
-        self._failures = FailureLog("works", is_known=engine.health.is_failing)
+        self._failures = FailureLog("driver runner", is_known=engine.health.is_failing)
         self.position = 0  # of the journal, when the state was last read
         self.bell = Bell()  # rung when a call ends, because more work may follow
         self._on_call = on_call
@@ -134,7 +134,9 @@ class DriverRunner:
             self.catch_up()
             with self._changed:
                 if self._leaving.is_set():
-                    raise Unavailable("the service is stopping; work stays open")
+                    raise Unavailable(
+                        "the service is stopping; the work continues after a restart"
+                    )
                 left = self._retries.seconds_left()
                 is_still = self._ended == ended  # else more work may follow
                 if is_still and not self._running and left is None:
@@ -170,12 +172,16 @@ class DriverRunner:
             )
             self._is_over = True
             for maintenance_id in self._running:
-                _log.warning("%s stays open: its work is not over", maintenance_id)
+                _log.warning(
+                    "the driver call for %s did not stop in time and will be repeated"
+                    " after the next start",
+                    maintenance_id,
+                )
 
     # --- what to do ----------------------------------------------------------
 
     def _look(self) -> bool:
-        """Do what the state requires; return whether to look again."""
+        """Start the work that the state requires; return whether to look again."""
         engine = self._engine
         with engine.store.snapshot() as snapshot:
             now, position = engine.now(snapshot), snapshot.position()
@@ -264,7 +270,7 @@ class DriverRunner:
             raise
 
     def _begin(self, maintenance_id: str) -> Work | None:
-        """Save that a driver call is about to begin; None if nothing is to do."""
+        """Save that a driver call is about to begin; None if there is nothing to do."""
         with self._engine.writing() as (transaction, context):
             maintenance = find_maintenance(transaction, maintenance_id)
             begun = self._engine.decide_on_one(
@@ -365,7 +371,7 @@ def _run_driver(driver: Driver, work: Work) -> Iterator[Sequence[Report] | Print
                 reported.update(report.vm for report in item)
                 yield item
     except (Exception, SystemExit) as error:
-        _log.exception("the driver failed on %s", work.maintenance)
+        _log.exception("the driver failed on maintenance %s", work.maintenance)
         detail = f"the driver failed: {type(error).__name__}: {error}"
         yield [
             Report(vm=vm.name, failed=True, detail=detail[:_LONGEST_DETAIL])
@@ -375,7 +381,7 @@ def _run_driver(driver: Driver, work: Work) -> Iterator[Sequence[Report] | Print
 
 
 def _items(result: object) -> Iterator[Sequence[Report] | Printed]:
-    """Group consecutive reports; skip anything else that is not output."""
+    """Group consecutive reports; drop items that are neither reports nor output."""
     if not isinstance(result, Sequence):
         for item in result:  # type: ignore[attr-defined]  # else the driver fails here
             yield from _items(item if isinstance(item, Sequence) else [item])

@@ -35,12 +35,12 @@ class FailureLog:
     def __init__(
         self,
         name: str,
-        remedy: str = "trying again",
+        remedy: str = "retrying",
         monotonic: Callable[[], float] = time.monotonic,
         *,
         is_known: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Log for `name`, with the `remedy` being tried, timed by `monotonic`.
+        """Log failures of `name`, each with its `remedy`.
 
         While the store `is_known` to fail, its failures are not logged again.
         """
@@ -59,19 +59,19 @@ class FailureLog:
             return
         self._logged.add(text)
         if isinstance(error, Unavailable):
-            _log.error("%s: %s; %s", self._name, error, self._remedy)
+            _log.error("%s failed: %s; %s", self._name, error, self._remedy)
         else:
             _log.error("%s failed; %s", self._name, self._remedy, exc_info=error)
 
     def succeeded(self) -> None:
-        """Log the recovery, once there were no failures for a while."""
+        """Log the recovery after a while without failures."""
         if self._logged and self._monotonic() - self._failed_at >= _CALM:
             self._logged.clear()
-            _log.info("%s: works again", self._name)
+            _log.info("%s recovered", self._name)
 
 
 class Follower:
-    """A thread that lets a reader catch up whenever its bell rings."""
+    """A thread that makes a reader catch up whenever its bell rings."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Follower:
 
     @property
     def health(self) -> ThreadHealth:
-        """The state of the thread; one that was told to stop counts as alive."""
+        """The state of the thread; one that is stopping counts as alive."""
         is_started = self._thread.ident is not None
         return ThreadHealth(
             name=self._thread.name,
@@ -141,6 +141,6 @@ class Follower:
                 if self._failing_since is None:
                     self._failing_since = time.monotonic()
                 is_known = isinstance(error, Unavailable)
-                self._reason = str(error) if is_known else "the log says why"
+                self._reason = str(error) if is_known else "see the service's log"
                 self._failures.failed(error)
                 self._bell.wait(_RETRY)

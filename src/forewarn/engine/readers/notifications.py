@@ -21,7 +21,7 @@ from forewarn.core.queries.search import concerned, fold_names
 from forewarn.engine.readers.follower import LONGEST_WAIT, Follower, doubled_pause
 from forewarn.engine.write_queue import WriteQueue, WriteRank
 from forewarn.errors import ForewarnError, Unavailable
-from forewarn.formats import clean
+from forewarn.formats import clean, count
 from forewarn.notifiers.targets import Target
 from forewarn.plugins import close_plugin
 from forewarn.ports import Bell, Clock, Notice, Notifier, Snapshot, Store
@@ -66,7 +66,7 @@ def backoff(failures: int, longest: float, chance: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryProgress:
-    """How far delivery to a target has come, and its failures."""
+    """The progress of delivery to a target, and its failures."""
 
     position: int = 0
     at_hand: JournalEntry | None = None  # being sent, or waiting to be sent again
@@ -113,8 +113,8 @@ class Delivery:
             kept, end = snapshot.setting(self._key), snapshot.position()
         if kept is not None and int(kept) > end:
             _log.warning(
-                "%s was told of %s, but the journal ends at %s, as that of a restored"
-                " backup does; what is new from here on is told",
+                "delivery to %s had reached position %s, but the journal ends at %s, as"
+                " after restoring a backup; only new entries will be delivered",
                 self.target.name,
                 kept,
                 end,
@@ -174,7 +174,7 @@ class Delivery:
         return None
 
     def _write(self, position: int) -> None:
-        """Save `position`; it is one row, so it goes before what others wait for."""
+        """Save `position`, which is one row, ahead of other waiting writes."""
         with (
             self._write_queue.turn(WriteRank.SERVICE, self._key),
             self._store.transaction() as transaction,
@@ -244,7 +244,7 @@ class Delivery:
         )
         if failures == 1:
             _log.warning(
-                "%s was not told: %s; trying again",
+                "delivery to %s failed: %s; retrying",
                 self.target.name,
                 self.progress.last_error,
                 exc_info=None if is_ours else error,
@@ -253,7 +253,11 @@ class Delivery:
     def _record_success(self, entry: JournalEntry) -> None:
         if self.progress.failures:
             failures = self.progress.failures
-            _log.info("%s is told again, failures: %s", self.target.name, failures)
+            _log.info(
+                "delivery to %s recovered after %s",
+                self.target.name,
+                count(failures, "failure"),
+            )
         self.progress = replace(
             self.progress,
             position=entry.position,
@@ -270,7 +274,7 @@ class Delivery:
             try:
                 self.keep()
             except Unavailable as error:
-                _log.debug("the position of %s: %s", self.target.name, error)
+                _log.debug("cannot save position of %s: %s", self.target.name, error)
 
 
 # --- all targets -------------------------------------------------------------
@@ -305,7 +309,7 @@ class TargetStatus:
 
 
 class Notifications:
-    """All targets; none of them delays another, or anything else."""
+    """All targets; none of them delays another or the service."""
 
     def __init__(
         self, deliveries: Sequence[Delivery], store: Store, clock: Clock

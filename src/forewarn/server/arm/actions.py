@@ -102,7 +102,7 @@ def _operation(request: ArmRequest, known: Mapping[str, VmOperation]) -> VmOpera
             return operation
     raise ArmError(
         409,
-        f"{request.path.action} is not among what can be done here:"
+        f"{request.path.action} is not supported; supported actions are"
         f" {', '.join([*known, 'start'])}",
     )
 
@@ -133,14 +133,14 @@ def _operate(
 def _chosen(
     request: ArmRequest, *, is_choice_needed: bool, are_stopped_included: bool
 ) -> Sequence[ArmVm]:
-    """Return the VMs that the body names; if it names none, the whole scale set.
+    """Return the VMs that the body names, or by default all VMs of the scale set.
 
-    Unless `are_stopped_included`, the whole scale set is its running VMs.
+    Unless `are_stopped_included`, the default leaves out deallocated VMs.
     """
     body = request.read_body() if request.body else {}
     instance_ids = body.get("instanceIds")
     if instance_ids is None and is_choice_needed:
-        raise ArmError(400, "instanceIds must be given", "InvalidParameter")
+        raise ArmError(400, "instanceIds is required", "InvalidParameter")
     if not isinstance(instance_ids, list | None):
         raise ArmError(400, "instanceIds must be a list", "InvalidParameter")
     _check_number(instance_ids or ())  # before any of them is looked up
@@ -157,7 +157,7 @@ def _chosen(
         machine = find(instance)
         if machine is None:
             name = scale_set.group.name
-            message = f"{instance} is not the instanceId of a VM of {name}"
+            message = f"scale set {name} has no VM with the instanceId {instance}"
             raise ArmError(400, message, "InvalidParameter")
         chosen[machine.vm.name] = machine
     return [*chosen.values()]
@@ -165,5 +165,5 @@ def _chosen(
 
 def _check_number(named: Sequence[object]) -> None:
     if len(named) > MAX_AT_ONCE:
-        message = f"no more than {MAX_AT_ONCE} VMs may be named in one request"
+        message = f"a request can name at most {MAX_AT_ONCE} VMs"
         raise ArmError(400, message, "InvalidParameter")

@@ -97,13 +97,13 @@ class ArmApp:
         route = find_route(request.scope["path"])
         if route is None:
             raise ArmError(
-                404, f"there is nothing at {request.url.path}", "InvalidResourceType"
+                404, f"path {request.url.path} not found", "InvalidResourceType"
             )
         path, handlers = route
         if request.method not in handlers:
             raise ArmError(
                 405,
-                f"{request.method} is not possible at {request.url.path}",
+                f"{request.method} is not allowed for {request.url.path}",
                 headers={"Allow": ", ".join(handlers)},
             )
         arm_request = ArmRequest(
@@ -141,7 +141,7 @@ def failed(error: Exception) -> Response:
 
 
 def _add_request_ids(request: Request, response: Response) -> None:
-    """Add the request ids to a response: the service's, and the client's if wanted."""
+    """Add the service's request id to a response, and the client's if requested."""
     response.headers.setdefault("x-ms-request-id", new_request_id())
     own = request.headers.get("x-ms-client-request-id")
     is_wanted = request.headers.get("x-ms-return-client-request-id", "").lower()

@@ -18,7 +18,7 @@ _MIXED = (
     "The operation returned different statuses for the Scheduled Events. Review each"
     " event's result for details."
 )
-_NOT_AN_EVENT = NotFound("this is not the id of an event")
+_NOT_AN_EVENT = NotFound("not a valid event id")
 _MAX_IDS = 100  # ids in one request
 
 _KINDS = {fold_name(name): kind for kind, name in TYPES.items()}
@@ -39,7 +39,7 @@ def acknowledge(request: ArmRequest) -> Response:
 
 
 def acknowledge_list(request: ArmRequest) -> Response:
-    """Approve several events, each on its own merits."""
+    """Approve several events, each independently of the others."""
     results = _approve(request, _read_ids(request))
     errors = {event: error for event, error in results.items() if error is not None}
     if not errors:
@@ -77,11 +77,9 @@ def _read_ids(request: ArmRequest) -> Sequence[str]:
     listed = value if isinstance(value, list) else []
     ids = [item for item in listed if isinstance(item, str)]
     if not ids or len(ids) != len(listed):
-        raise ArmError(400, 'the body must be {"value": [...]}, with ids of events')
+        raise ArmError(400, 'the body must be {"value": [...]} with event ids')
     if len(ids) > _MAX_IDS:
-        raise ArmError(
-            400, f"no more than {_MAX_IDS} events are approved in one request"
-        )
+        raise ArmError(400, f"a request can approve at most {_MAX_IDS} events")
     return ids
 
 
@@ -94,7 +92,9 @@ def _visible_to(request: ArmRequest) -> Callable[[Event], bool]:
             return lambda event: event.group == group.name
         if resource_type != "virtualmachines":
             types = ", ".join(["virtualMachines", *TYPES.values()])
-            raise ArmError(400, f"{request.path.type} is none of {types}")
+            raise ArmError(
+                400, f"unknown type {request.path.type}; expected one of: {types}"
+            )
         machine = find_machine(request, snapshot, name)
     audience = audience_of(machine.group, machine.vm.name)
     return lambda event: is_shown(event, audience)

@@ -1,6 +1,6 @@
-"""Long-running operations: each consists of one or several maintenances.
+"""Long-running operations: each consists of one or more maintenance operations.
 
-Its id is made of theirs, and nothing else is stored, so clients can keep waiting even
+Its id is composed of theirs and nothing else is stored, so clients can keep waiting
 across a restart of the service.
 """
 
@@ -24,8 +24,8 @@ from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.control.auth.permissions import shown_to
 from forewarn.server.error_responses import arm_error_view
 
-#: Status by phase. Of several maintenances, the one whose phase comes first here
-#: determines the status of the operation.
+#: Status by phase. If there are several maintenance operations, the one whose phase
+#: comes first here determines the status.
 _STATUS: Mapping[Phase, str] = {
     Phase.SCHEDULED: "InProgress",
     Phase.STARTED: "InProgress",
@@ -35,8 +35,8 @@ _STATUS: Mapping[Phase, str] = {
 }
 #: For operations without success: an error code, and the outcome.
 _UNSUCCESSFUL: Mapping[Phase, tuple[str, str]] = {
-    Phase.FAILED: ("OperationFailed", "was given up"),
-    Phase.CANCELED: ("OperationCanceled", "was called off before it started"),
+    Phase.FAILED: ("OperationFailed", "was closed as failed"),
+    Phase.CANCELED: ("OperationCanceled", "was canceled before it started"),
 }
 _MIN_WAIT, _MAX_WAIT = 1, 15  # seconds until the next poll
 _OVERDUE_WAIT = timedelta(seconds=5)  # between polls of overdue work
@@ -102,7 +102,7 @@ def next_poll_at(
     rules: Rules,
     outages: Sequence[Outage] = (),
 ) -> datetime | None:
-    """Return when `maintenance` may have progressed; None if that is up to others."""
+    """Return when `maintenance` may have progressed; None if time does not matter."""
     alone = policy.next_moment(maintenance, now, rules, outages)
     if alone is not None or maintenance.phase is not Phase.STARTED:
         return alone
@@ -111,7 +111,7 @@ def next_poll_at(
 
 
 def _slowest(maintenances: Sequence[Maintenance]) -> Maintenance:
-    """Return the maintenance that determines the status of all."""
+    """Return the maintenance that determines the status of the operation."""
     order = [*_STATUS]
     return min(maintenances, key=lambda maintenance: order.index(maintenance.phase))
 
@@ -180,7 +180,7 @@ def _error(
         for entry in snapshot.facts_of(maintenance.id)
         if isinstance(entry.fact, Canceled | Closed) and entry.fact.reason
     ]
-    # A holder that sees only a part does not learn the operators' reason.
+    # A holder that sees only a part must not see the operator's reason.
     is_whole = share.events == maintenance.events
     summary = f"the {maintenance.type} of {', '.join(share.vms)} {what}"
     return code, ": ".join([summary, *(reasons if is_whole else ())])

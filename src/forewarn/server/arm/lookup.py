@@ -1,4 +1,4 @@
-"""Lookup of what a path names; resources that the caller may not see do not exist."""
+"""Lookup of resources by path; those that the caller must not see are not found."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class ArmSet:
 
 
 def find_machine(request: ArmRequest, snapshot: Snapshot, name: str) -> ArmVm:
-    """Return the VM called `name`, if it is where the path looks for it."""
+    """Return the VM called `name`, if the path matches its place."""
     part = _part(snapshot, vm=name)
     for vm in part.vms.values():
         own = vm_for(request.holder, vm)
@@ -50,7 +50,7 @@ def find_machine(request: ArmRequest, snapshot: Snapshot, name: str) -> ArmVm:
 def find_set(
     request: ArmRequest, snapshot: Snapshot, name: str, kind: GroupKind
 ) -> ArmSet:
-    """Return the group called `name` of `kind`, if it is where the path looks."""
+    """Return the group of `kind` called `name`, if the path matches its place."""
     part = _part(snapshot, group=name)
     for group in part.groups.values():
         if fold_name(group.name) != fold_name(name) or group.kind is not kind:
@@ -79,12 +79,12 @@ def find_named_vm(request: ArmRequest, snapshot: Snapshot) -> ArmVm:
 
 
 def choose_member(scale_set: ArmSet, instance: str) -> ArmVm | None:
-    """Return the VM of a scale set that `instance` means; None if there is none."""
+    """Return the VM of a scale set that `instance` names; None if there is none."""
     return index_members(scale_set)(instance)
 
 
 def index_members(scale_set: ArmSet) -> Callable[[str], ArmVm | None]:
-    """Return a function like `choose_member` that takes the same time for any set."""
+    """Return a function like `choose_member` that is fast for sets of any size."""
     by_name = {fold_name(machine.vm.name): machine for machine in scale_set.machines}
     by_id: dict[str, list[ArmVm]] = {}
     for machine in scale_set.machines:
@@ -97,7 +97,7 @@ def index_members(scale_set: ArmSet) -> Callable[[str], ArmVm | None]:
         matching = by_id.get(fold_name(instance), ())
         if len(matching) > 1:
             choices = ", ".join(candidate.vm.name for candidate in matching)
-            message = f"{instance} may be any of {choices}; give the whole name"
+            message = f"{instance} is ambiguous; give the whole name: {choices}"
             raise ArmError(409, message)
         return matching[0] if matching else None
 
@@ -105,14 +105,12 @@ def index_members(scale_set: ArmSet) -> Callable[[str], ArmVm | None]:
 
 
 def find_operation(request: ArmRequest, snapshot: Snapshot) -> Sequence[Maintenance]:
-    """Return the maintenances of an operation, whose ids make up its id."""
+    """Return the maintenance operations whose ids make up the operation's id."""
     ids = request.path.operation.upper().split(ID_SEPARATOR)
     maintenances = [_maintenance(request, snapshot, item) for item in ids[:MAX_AT_ONCE]]
     existing = [item for item in maintenances if item is not None]
     if len(existing) < len(ids):
-        raise ArmError(
-            404, f"there is no operation {request.path.operation}", "NotFound"
-        )
+        raise ArmError(404, f"operation {request.path.operation} not found", "NotFound")
     return existing
 
 
@@ -129,7 +127,7 @@ def every_machine(
 
 
 def instance_id(vm: VM) -> str:
-    """Return what distinguishes a VM in its scale set: the end of its name."""
+    """Return a VM's id in its scale set: the end of its name."""
     return vm.name.rpartition("_")[2]
 
 
@@ -156,7 +154,7 @@ def _part(snapshot: Snapshot, *, vm: str = "", group: str = "") -> Fleet:
 
 
 def _is_at(request: ArmRequest, vm: VM) -> bool:
-    """Whether `vm` may be where the path looks; many VMs have no known place."""
+    """Whether `vm` may be in the path's place; many VMs have no known place."""
     path = request.path
     places = (
         (path.subscription, vm.subscription),

@@ -30,7 +30,7 @@ _PAGE = 500
 
 
 def get_vm(request: ArmRequest) -> Response:
-    """Return a VM, as it is or as a VM of its scale set."""
+    """Return a VM, as a standalone resource or as part of its scale set."""
     machine, in_progress = _find(request)
     view = member_view if request.path.instance else vm_view
     return JSONResponse(
@@ -48,7 +48,11 @@ def list_vms(request: ArmRequest) -> Response:
     """Return a page of the VMs of a subscription or resource group."""
     after = request.query.get("$skiptoken", "")
     if after and not NAME.fullmatch(after):
-        raise ArmError(400, "$skiptoken is none that was given", "InvalidParameter")
+        raise ArmError(
+            400,
+            "$skiptoken is invalid; use the nextLink of the previous page",
+            "InvalidParameter",
+        )
     with request.snapshot() as snapshot:
         machines = [*islice(every_machine(request, snapshot, after), _PAGE + 1)]
         if not machines and vms_for(request.holder, snapshot, after="", limit=1):
@@ -115,7 +119,7 @@ def _is_expanded(request: ArmRequest) -> bool:
 
 
 def _no_such_place(request: ArmRequest) -> ArmError:
-    """Return the refusal to list a place where no VM of the fleet can be."""
+    """Return the error for a place that no VM of the fleet can be in."""
     path = request.path
     if path.resource_group:
         message = f"Resource group '{path.resource_group}' could not be found."

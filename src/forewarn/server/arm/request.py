@@ -14,7 +14,7 @@ from forewarn.server.control.context import Services
 
 
 class ArmError(HTTPException):
-    """A refused request; `code` is for the program that sent it."""
+    """A refused request; `code` is for programs."""
 
     def __init__(
         self,

@@ -290,7 +290,7 @@ def _resource(vm: VM, own_id: str, name: str, kind: str) -> Json:
 
 
 def _id(vm: VM, path: ArmPath, rest: str) -> str:
-    """Return a resource id: its place in the fleet, or else where the path looks."""
+    """Return a resource id, with the place in the path if the fleet has none."""
     subscription = vm.subscription or path.subscription
     group = vm.resource_group or path.resource_group or _ANY_RESOURCE_GROUP
     return (

@@ -1,4 +1,4 @@
-"""What routes share: dependencies, JSON responses, receipts and pages of lists."""
+"""Shared parts of routes: dependencies, JSON responses, receipts and pages of lists."""
 
 import hashlib
 import json
@@ -37,8 +37,8 @@ _MAX_KEY = 255  # characters
 _MAX_NAMES = 32  # names in the object of a body; no model has as many
 _SMALL = 16 * 1024  # bytes that are parsed or hashed on the event loop
 
-Limit = Annotated[int, Query(ge=1, le=1000, description="How many at the most.")]
-After = Annotated[str | None, Query(description="The `next` of the page before.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of items")]
+After = Annotated[str | None, Query(description="the `next` of the previous page")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,13 +129,18 @@ async def _write_request(
     holder: Annotated[TokenHolder, Depends(_get_caller)],
     idempotency_key: Annotated[
         str | None,
-        Header(description="Same key and body within 24 h: same answer, done once."),
+        Header(
+            description="a repeated request with the same key and body within 24 hours"
+            " gets the same response and is carried out only once"
+        ),
         WithJsonSchema({"type": "string", "minLength": 1, "maxLength": _MAX_KEY}),
     ] = None,
 ) -> WriteRequest:
     """Collect the caller, the idempotency key and a digest of the request."""
     if idempotency_key is not None and not 0 < len(idempotency_key) <= _MAX_KEY:
-        raise HTTPException(422, f"an Idempotency-Key has 1 to {_MAX_KEY} characters")
+        raise HTTPException(
+            422, f"Idempotency-Key: must have 1 to {_MAX_KEY} characters"
+        )
     if idempotency_key is None:
         return WriteRequest(holder=holder, key=None, digest="")
     digest = hashlib.sha256(f"{request.method} {request.url.path}\n".encode())
@@ -156,10 +161,10 @@ Body = Annotated[bytes, Depends(_raw_body)]  # parsed outside the event loop
 
 
 class BoundedRequest(Request):
-    """A request whose body takes the event loop little time.
+    """A request whose body takes little of the event loop's time.
 
-    A large body is parsed in a thread. Of an object with too many names nothing is
-    validated: pydantic would make an error for each of them.
+    A large body is parsed in a thread. An object with too many keys is refused without
+    validation, because pydantic would create an error for each of them.
     """
 
     async def json(self) -> Any:
@@ -167,8 +172,8 @@ class BoundedRequest(Request):
         body = await self.body()
         parsed = await _run(json.loads, body)
         if isinstance(parsed, dict) and len(parsed) > _MAX_NAMES:
-            detail = f"the body has {len(parsed)} names, and at most {_MAX_NAMES} fit"
-            raise HTTPException(422, f"{detail}; /docs lists what there is")
+            detail = f"the body has {len(parsed)} keys; the maximum is {_MAX_NAMES}"
+            raise HTTPException(422, detail)
         return parsed
 
 
@@ -185,7 +190,7 @@ class ViewRoute(APIRoute):
     def __init__(
         self, path: str, endpoint: Callable[..., object], **options: Any
     ) -> None:
-        """Describe the response by the option `response_model`."""
+        """Use the option `response_model` only to describe the response."""
 
         @wraps(endpoint)
         def respond(**values: object) -> Response:
@@ -201,7 +206,7 @@ class ViewRoute(APIRoute):
     def get_route_handler(
         self,
     ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler, which reads bodies as `BoundedRequest` does."""
+        """Return a handler that reads bodies through `BoundedRequest`."""
         handle = super().get_route_handler()
 
         async def handle_bounded(request: Request) -> Response:
@@ -223,7 +228,7 @@ def page(
     view: Callable[[_T], object],
     cursor: Callable[[_T], str | int],
 ) -> Json:
-    """Return the first `limit` of `items`, which has one more if there is more."""
+    """Return a page of `limit` items; an extra item shows that another page follows."""
     shown = items[:limit]
     has_more = len(items) > limit
     return {
@@ -237,11 +242,11 @@ def parse_number(after: str | None) -> int:
     if after is None:
         return 0
     if not (after.isascii() and after.isdigit() and len(after) <= 18):
-        raise InvalidInput("after must be the `next` of an earlier page")
+        raise InvalidInput("after: must be the `next` of an earlier page")
     return int(after)
 
 
 def _own_key(holder: TokenHolder, key: str) -> str:
-    """Return a key per holder, so that no one learns another's keys."""
+    """Return a key of this holder alone, so that nobody can probe others' keys."""
     own_key = f"{holder.token or ''} {holder.name}\n{key}"
     return hashlib.sha256(own_key.encode()).hexdigest()

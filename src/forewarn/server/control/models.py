@@ -56,67 +56,93 @@ VmNames = Annotated[list[StrictStr], Field(fail_fast=True)]
 
 
 class Reason(BaseModel):
-    """Why something is done."""
+    """The reason for a command."""
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: StrictStr | None = Field(None, max_length=1000)
+    reason: StrictStr | None = Field(
+        None, max_length=1000, description="kept in the journal"
+    )
 
 
 class Told(Reason):
-    """What VMs are told, beside what happens."""
+    """Details of an event that VMs see."""
 
-    duration_seconds: StrictInt | None = Field(None, description="-1: unknown")
-    description: StrictStr | None = Field(None, max_length=1000)
+    duration_seconds: StrictInt | None = Field(
+        None, description="expected duration; -1 if unknown"
+    )
+    description: StrictStr | None = Field(
+        None, max_length=1000, description="text for VMs; default: that of Azure"
+    )
 
 
 class Timed(Told):
-    """What VMs are told, and when."""
+    """Details of an event that VMs see, and its notice."""
 
-    notice_seconds: StrictInt | None = Field(None, ge=0, le=_MAX_SECONDS)
-    not_before: StrictStr | None = Field(None, description="RFC 3339 with a zone")
+    notice_seconds: StrictInt | None = Field(
+        None,
+        ge=0,
+        le=_MAX_SECONDS,
+        description="time until NotBefore; default: the minimum for the type",
+    )
+    not_before: StrictStr | None = Field(
+        None,
+        description="RFC 3339 with a time zone; alternative to notice_seconds",
+    )
 
 
 class Reimaging(Timed):
-    """How a VM gets a new image."""
+    """The reimage of a VM."""
 
     source: StrictStr | None = Field(
-        None, description="User; Platform, if the platform renews images by itself"
+        None, description="User; or Platform, if the platform updates images itself"
     )
 
 
 class HostMaintenance(Timed):
-    """What is done to a host."""
+    """Planned maintenance of a host."""
 
     type: StrictStr | None = Field(
-        None, description="Freeze, if absent; Reboot or Redeploy"
+        None, description="Freeze, Reboot or Redeploy; default: Freeze"
     )
     live_migration: StrictBool | None = Field(
-        None, description="true: a Freeze that moves the VMs to another host"
+        None, description="whether this Freeze moves the VMs to another host"
     )
-    emergency: StrictBool | None = None
-    ignore_blockers: StrictBool | None = None
+    emergency: StrictBool | None = Field(
+        None, description="allow less than the minimum notice; requires a reason"
+    )
+    ignore_blockers: StrictBool | None = Field(
+        None, description="start even while blocked; only with emergency"
+    )
 
 
 class Degraded(Told):
-    """Until when a host is predicted to last."""
+    """The predicted failure of a host."""
 
-    fails_by: StrictStr | None = Field(None, description="RFC 3339 with a zone")
+    fails_by: StrictStr | None = Field(None, description="RFC 3339 with a time zone")
 
 
 class Announcement(Timed):
-    """What is to be announced."""
+    """An announcement of maintenance."""
 
-    type: StrictStr = Field(description="Freeze, Reboot, Redeploy, Preempt, Terminate")
+    type: StrictStr = Field(
+        description="Freeze, Reboot, Redeploy, Preempt or Terminate"
+    )
     vms: VmNames | None = Field(None, description="names of VMs")
-    host: StrictStr | None = Field(None, description="all VMs of a host, as one act")
-    group: StrictStr | None = Field(None, description="all VMs of a group")
+    host: StrictStr | None = Field(
+        None, description="all VMs on this host, as one operation"
+    )
+    group: StrictStr | None = Field(None, description="all VMs of this group")
     source: StrictStr | None = Field(None, description="Platform or User")
     live_migration: StrictBool | None = Field(
-        None, description="true: a Freeze that moves the VMs to another host"
+        None, description="whether this Freeze moves the VMs to another host"
     )
-    emergency: StrictBool | None = None
-    ignore_blockers: StrictBool | None = None
+    emergency: StrictBool | None = Field(
+        None, description="allow less than the minimum notice; requires a reason"
+    )
+    ignore_blockers: StrictBool | None = Field(
+        None, description="start even while blocked; only with emergency"
+    )
 
 
 def order_of(body: Announcement) -> Order:
@@ -159,14 +185,14 @@ def with_details(order: Order, body: Told | None) -> Order:
 
 
 def source_of(text: str | None) -> EventSource | None:
-    """Parse a source; case does not matter."""
+    """Parse a source, ignoring case."""
     return None if text is None else read_choice(EventSource, text, "source")
 
 
 def parse_time(text: str, name: str) -> datetime:
-    """Parse a time, which must have a zone, and return it in UTC."""
+    """Parse a time, which must have a time zone, and return it in UTC."""
     invalid = InvalidInput(
-        f"{name}: expected a time with a zone, such as 2026-01-31T12:00:00Z,"
+        f"{name}: expected a time with a time zone, such as 2026-01-31T12:00:00Z,"
         f" not {text!r}"
     )
     try:
@@ -189,7 +215,7 @@ def announced_view(announced: Sequence[Maintenance]) -> Json:
 
 
 def preview_view(maintenance: Maintenance) -> Json:
-    """Return a maintenance that would be announced, without ids, as JSON."""
+    """Return a previewed maintenance as JSON, without ids."""
     nameless = {"id": None, "maintenance": None}
     events = [
         {**event_view(maintenance, event, seen_by_nobody), **nameless}
@@ -232,7 +258,7 @@ def _without_titles(schema: dict[str, Any]) -> None:
 
 
 class View(BaseModel):
-    """An object in a response; the description calls `HostView` Host."""
+    """An object in a response; the OpenAPI schema of `HostView` is named Host."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -243,7 +269,7 @@ class View(BaseModel):
     )
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Set the name of the schema, which pydantic takes from here."""
+        """Set the class name that pydantic uses as the name of the schema."""
         cls.__qualname__ = cls.__name__.removeprefix("_").removesuffix("View")
         super().__init_subclass__(**options)
 
@@ -260,7 +286,7 @@ def view_of(name: str, source: type) -> type[View]:
 
 
 class Problem(View):
-    """An error; too little notice adds `earliest`."""
+    """An error. If the notice was too short, `earliest` is the first possible time."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -367,7 +393,7 @@ class _LimitedVmView(View):
 
 
 class LimitedView(View):
-    """VMs to which the metadata plane refused something, latest first."""
+    """VMs that the metadata plane refused something, latest first."""
 
     items: list[_LimitedVmView]
 
@@ -464,7 +490,7 @@ class OverviewView(View):
 
 
 class EntryView(View):
-    """A journal entry; the keys of its fact come on top."""
+    """A journal entry, with the additional keys of its fact."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -483,10 +509,10 @@ class EntryView(View):
 
 
 class ClockView(View):
-    """The kind of the clock, and the time of the service.
+    """The kind of clock, and the service's time.
 
     If the clock is behind the journal, the service's time stands still until the clock
-    has caught up; only then are the other fields present.
+    has caught up. Only in this case are the other fields present.
     """
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
@@ -528,7 +554,7 @@ class TokenView(View):
     expires_at: datetime | None
     last_used: datetime | None
     refused: int = Field(
-        0, description="requests refused recently because it had too many at once"
+        0, description="recent requests refused because it had too many at once"
     )
 
 
@@ -556,15 +582,15 @@ class StartedSessionView(SessionView):
 
 
 class AliveView(View):
-    """The service runs."""
+    """The service is running."""
 
     status: Literal["ok"]
 
 
 class ReadyView(View):
-    """The service is ready; `faults` are those that are set.
+    """The service is ready; `faults` lists the kinds of active faults.
 
-    `warnings` are sentences about problems that do not make it unready.
+    `warnings` lists problems that do not make it unready.
     """
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)

@@ -1,7 +1,7 @@
-"""OpenAPI description: what FastAPI cannot know from the routes and their models.
+"""OpenAPI description: the parts that FastAPI cannot derive from routes and models.
 
-These are the errors and the token that a path needs, problem documents, and request
-bodies that are not read by pydantic.
+These are the errors and the token of each path, problem documents, and request bodies
+that pydantic does not parse.
 """
 
 from collections.abc import Iterator, Mapping

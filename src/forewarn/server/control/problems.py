@@ -69,12 +69,12 @@ def _http(request: Request, error: Exception) -> Response:
         return problem(500, FAILED)
     detail = str(error.detail)
     if error.status_code == 404 and detail == "Not Found":
-        detail = f"there is nothing at {request.url.path}; /docs lists what there is"
+        detail = f"path {request.url.path} not found; /docs lists all paths"
     if error.status_code == 405:
         allow = (error.headers or {}).get("Allow", "")
         allowed = ", ".join(_allowed_methods(request, allow))
-        detail = f"{request.method} is not possible at {request.url.path}"
-        return problem(405, f"{detail}, but {allowed}", {"Allow": allowed})
+        detail = f"{request.method} is not allowed for {request.url.path}"
+        return problem(405, f"{detail}; use {allowed}", {"Allow": allowed})
     return problem(error.status_code, detail, error.headers)
 
 

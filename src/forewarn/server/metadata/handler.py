@@ -41,7 +41,7 @@ from forewarn.server.metadata.transport.responses import (
     error,
 )
 
-_TOO_MANY = error(429, "Too many requests; ask again in a second", Retry_After="1")
+_TOO_MANY = error(429, "Too many requests; try again in a second", Retry_After="1")
 
 #: The number of events that one request can approve.
 MAX_APPROVED = 100
@@ -133,7 +133,7 @@ class MetadataHandler:
     def handle_again(
         self, request: Request, body: bytes, address: str, *, may_wait: bool
     ) -> bytes | Deferred:
-        """Handle a request again, after what had to be done first."""
+        """Handle a request again, after the deferred work is done."""
         target = request.route
         if type(target) is ReadDocument:
             entry = self.directory.find(address, target.vm)
@@ -278,7 +278,7 @@ class MetadataHandler:
             events = decode_start_requests(body)
             if len(events) > MAX_APPROVED:
                 self.count_refusal(MetadataLimit.APPROVED_EVENTS, entry.vm.name)
-                raise Malformed(f"at most {MAX_APPROVED} events are approved at once")
+                raise Malformed(f"a request can approve at most {MAX_APPROVED} events")
         except Malformed as problem:
             response = error(400, f"Bad request. {problem}")
             if delay is not None:
@@ -296,5 +296,5 @@ class MetadataHandler:
 
 def _unknown_vm(address: str, vm: str | None) -> Response:
     if vm is not None:
-        return error(404, f"Not found. There is no VM {vm}")
-    return error(404, f"Not found. No VM of this fleet has the address {address}")
+        return error(404, f"Not found. The fleet has no VM {vm}")
+    return error(404, f"Not found. The fleet has no VM with the address {address}")

@@ -42,7 +42,7 @@ def read_instance(vm: VM, group: Group, query: ReadInstance) -> Response:
     if query.form == "text":
         return Response(200, _text(node).encode(), TEXT)
     if isinstance(node, str):
-        return error(400, "Bad request. A single value is given with format=text only")
+        return error(400, "Bad request. A single value requires format=text")
     return _json(node)
 
 

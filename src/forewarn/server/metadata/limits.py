@@ -1,4 +1,4 @@
-"""Limits per caller: connections, request rate, and turns; and what they refuse."""
+"""Limits per caller (connections, request rate and turns), and counts of refusals."""
 
 import logging
 import time
@@ -27,9 +27,9 @@ _RECENT = timedelta(hours=1)  # by the service's clock
 
 
 class Stranger(str):
-    """Name of a caller that is no VM: its address; of IPv6, the network of 64 bits.
+    """Name of a caller that is not a VM: its address, or its IPv6 /64 network.
 
-    No VM has such a name, because it contains a space.
+    It contains a space, so no VM can have the same name.
     """
 
     __slots__ = ()
@@ -58,8 +58,8 @@ class RateLimit:
         self._burst = max(per_second, 1.0) if burst is None else burst
         self._max_callers = max_callers
         self._monotonic = monotonic
-        # Requests left, and when; the callers that came last are last. A plain dict
-        # takes long to find its first item after many were removed.
+        # Requests left, and when; the latest callers are last. A plain dict is slow to
+        # find its first item after many were removed.
         self._left = OrderedDict[str, tuple[float, float]]()
 
     def wait(self, caller: str) -> float:
@@ -73,7 +73,7 @@ class RateLimit:
         return 0.0 if is_admitted else (1 - left) / self._per_second
 
     def _forget_oldest(self, now: float) -> None:
-        """Forget the caller that came first, if it may burst again or is one too many.
+        """Forget the oldest caller, if it may burst again or there are too many.
 
         One per request is enough: each request adds one caller at most.
         """
@@ -85,21 +85,21 @@ class RateLimit:
 
 
 class TurnTaker(Protocol):
-    """A connection on which more has arrived than is processed at once."""
+    """A connection that has received more than one turn can process."""
 
     def take_turn(self) -> None:
         """Process a bounded part of it; call `TurnQueue.add` again if some is left."""
 
 
 class TurnQueue:
-    """Turns of connections that are behind: in each round one per caller.
+    """Turns of connections that are behind: one per caller in each round.
 
-    Between two rounds the event loop serves everybody else, and a caller is served a
-    few requests out of turn. So the work that one caller can cause until others are
-    served is bounded, however many connections it has.
+    Between two rounds the event loop serves all other callers, and a caller gets only a
+    few requests served out of turn. This bounds the work that one caller can cause
+    before others are served, however many connections it has.
 
-    While something is written, a pause comes before each round: the thread that writes
-    needs the interpreter many times, and each time would wait for it.
+    During a write, each round starts after a pause: the writing thread needs the
+    interpreter many times, and would otherwise wait for it each time.
     """
 
     def __init__(
@@ -154,8 +154,8 @@ class TurnQueue:
 class ApprovalQueue(Generic[_T]):
     """Approvals that wait for a thread; groups take turns, and so do VMs in a group.
 
-    A VM has two approvals here at most, one of them in progress, so that neither a VM
-    nor a group with many of them delays the approvals of others.
+    A VM has at most two approvals here, one of them in progress, so that neither a VM
+    nor a group with many VMs delays the approvals of others.
     """
 
     def __init__(self, start: Callable[[_T], None], at_once: int) -> None:
@@ -202,7 +202,7 @@ class ApprovalQueue(Generic[_T]):
 
 
 class MetadataLimit(StrEnum):
-    """A limit that refuses something to a caller."""
+    """A limit that applies to callers."""
 
     CONNECTIONS = "connections"  #: of one VM
     STRANGERS = "strangers"  #: connections of addresses that belong to no VM
@@ -214,7 +214,7 @@ class MetadataLimit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitedVm:
-    """A VM that was refused something."""
+    """A VM that exceeded limits."""
 
     name: str
     counts: Mapping[MetadataLimit, int]  # without a pause of an hour
@@ -227,7 +227,7 @@ class LimitedVm:
 
 
 class Refusals:
-    """Counts what the limits refuse: in total, and to the VMs refused last.
+    """Counts refusals: in total, and for the VMs that were refused last.
 
     Only the metadata loop counts; any thread may read.
     """
@@ -251,13 +251,13 @@ class Refusals:
             del self._by_vm[next(iter(self._by_vm))]
 
     def recent(self, now: datetime) -> Sequence[LimitedVm]:
-        """Return the VMs refused something in the last hour, latest first."""
+        """Return the VMs that exceeded limits in the last hour, latest first."""
         limited = reversed([*self._by_vm.values()])
         return [vm for vm in limited if now - vm.last <= _RECENT]
 
 
 class Admission(Enum):
-    """What happens to a new connection."""
+    """The treatment of a new connection."""
 
     ADMITTED = auto()  #: served
     REFUSED = auto()  #: too many from this caller; it gets a 503
@@ -309,16 +309,15 @@ class ConnectionLimits:
         self._per_vm = per_vm
         self._total = ConnectionCeiling(
             total,
-            f"there are {total} connections to the metadata plane; more are closed at"
-            " once. The limit on open files (ulimit -n) or metadata.connections sets"
-            " how many there may be",
+            f"the metadata plane has {total} connections, the maximum; more are closed"
+            " immediately. To allow more, raise the limit on open files (ulimit -n) or"
+            " metadata.connections",
         )
         strangers = max(min(_STRANGERS, total // 8), 1)
         self._strangers = ConnectionCeiling(
             strangers,
-            f"addresses that belong to no VM have {strangers} connections to the"
-            " metadata plane; more get 503. If they are VMs, add their"
-            " addresses to the fleet",
+            f"unknown addresses have {strangers} connections to the metadata plane;"
+            " more get 503. If they belong to VMs, add them to the fleet",
         )
         self._by_caller: dict[str, ConnectionCeiling] = {}
         #: The number of connections not admitted, by what happened to them.
@@ -382,6 +381,6 @@ class ConnectionLimits:
             ceiling = self._by_caller[caller] = ConnectionCeiling(
                 self._per_vm,
                 f"{caller} has {self._per_vm} connections to the metadata plane; more"
-                " get 503 (metadata.connections_per_vm)",
+                " get 503 (setting metadata.connections_per_vm)",
             )
         return ceiling

@@ -146,7 +146,7 @@ class MetadataPlane:
         self._on_loop(self._refresh_head)
 
     def limited(self) -> Sequence[LimitedVm]:
-        """Return the VMs of the fleet that were refused something in the last hour."""
+        """Return the VMs of the fleet that exceeded limits in the last hour."""
         find = self.handler.directory.find
         recent = self.handler.refusals.recent(self._clock.now())
         return [vm for vm in recent if find("", vm.name) is not None]
@@ -189,7 +189,7 @@ class MetadataPlane:
             self._all_closed.set()
 
     def defer(self, connection: MetadataConnection, deferred: Deferred) -> None:
-        """Do what must be done before the response on `connection`."""
+        """Start the work that precedes the response on `connection`."""
         if isinstance(deferred, EnableFirst):
             self._disabled[connection] = deferred.group
             self._enable_groups()

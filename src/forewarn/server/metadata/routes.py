@@ -3,9 +3,9 @@
 Errors are detected in this order: X-Forwarded-For, a page in a browser, Host, the
 Metadata header, the path, the method, the api-version.
 
-A page can make its own name resolve to this service (DNS rebinding), and so read and
-approve events of the VM that the browser runs in. Browsers then send the page's name as
-Host, and Origin with every POST. They may omit Origin and Sec-Fetch-Site from a GET.
+A page can make its own name resolve to this service (DNS rebinding) to read and approve
+events of the VM that the browser runs in. Browsers then send the page's name as Host,
+and Origin with every POST. They may omit Origin and Sec-Fetch-Site from a GET.
 """
 
 from collections.abc import Mapping, Set

@@ -1,7 +1,7 @@
 """Catalog of all metrics: each has a name, a help text, labels, and a source.
 
-1. Labels are few and bounded: no names of VMs, no ids of events, no addresses. Of
-   tokens, the first 100 that were limited are named.
+1. Labels are few and bounded: no VM names, event ids or addresses. At most the first
+   100 limited tokens are named.
 2. Counts are plain numbers. The counters and histograms of prometheus_client take
    twice as long to collect, and 30 ms to import. Where PROMETHEUS_MULTIPROC_DIR is
    set, all services in a process would share them.
@@ -49,8 +49,8 @@ _REACTION = (1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, _HOUR, _DAY)
 _CALL = (0.1, 0.5, 1, 5, 15, 60, 300, 900, _HOUR, 6 * _HOUR)
 _REQUEST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
 
-#: By labels, their values that a count has from the start: monitoring sees an increase
-#: only in a series that existed before.
+#: The series that a count has from the start, by its labels: monitoring only sees an
+#: increase in a series that already exists.
 _EXPECTED: Mapping[Labels, Sequence[Labels]] = {
     (): [()],
     ("type",): [(kind,) for kind in EventType],
@@ -96,7 +96,7 @@ class Histogram:
         """Count values up to each of `bounds`, in ascending order."""
         self._bounds = bounds
         self._names = [*map(str, map(float, bounds)), "+Inf"]
-        #: For each bound, how many values it was the first to include; then the sum.
+        #: The number of values in each bucket, not cumulative; then the sum.
         self._values = {labels: self._empty() for labels in expected}
 
     def observe(self, value: float, *labels: str) -> None:
@@ -133,89 +133,89 @@ class ServiceMetrics:
     def _define_service(self) -> None:
         self._read(
             "forewarn_build_info",
-            "What is running; always 1.",
+            "Version of forewarn and Python as labels; always 1.",
             lambda scrape: {(__version__, platform.python_version()): 1},
             labels=("version", "python"),
         )
         self._read(
             "forewarn_store_up",
-            "Whether the store could be read, for this very scrape.",
+            "Whether this scrape could read the store: 1 or 0.",
             lambda scrape: scrape.journal is not None,
         )
         self._read(
             "forewarn_store_writable",
-            "Whether writes to the store succeed; 0 from a failed write on, until a"
-            " probe every 10 s could write to every table.",
+            "Whether writes to the store succeed: 1 or 0. After a failed write, 0"
+            " until a probe, made every 10 s, has written to every table.",
             lambda scrape: _writes(scrape).failing_since is None,
         )
         self._read(
             "forewarn_store_write_failures",
-            "Writes that failed because the store could not be used.",
+            "Writes that failed because the store was unavailable.",
             lambda scrape: _writes(scrape).failures,
             kind="counter",
         )
         self._read(
             "forewarn_store_size_bytes",
-            "Size of the SQLite file with its log; absent for any other store.",
+            "Size of the SQLite file and its log; absent for other stores.",
             lambda scrape: scrape.sources.store_bytes(),
         )
         self._read(
             "forewarn_journal_position",
-            "How many facts the journal has; absent while the store is away.",
+            "Number of journal entries; absent while the store is unavailable.",
             lambda scrape: None if scrape.journal is None else scrape.journal.position,
         )
         self._read(
             "forewarn_reader_behind_facts",
-            "Facts that a reader of the journal has not read; absent while the store is"
-            " away.",
+            "Journal entries that a reader has not read yet; absent while the store"
+            " is unavailable.",
             lambda scrape: {(name,): lag.positions for name, lag in _lags(scrape)},
             labels=("reader",),
         )
         self._read(
             "forewarn_reader_lag_seconds",
-            "Real time since the oldest fact that a reader has not read, 0 if there is"
-            " none; absent while the store is away.",
+            "Age in real time of the oldest journal entry that a reader has not"
+            " read yet, or 0; absent while the store is unavailable.",
             lambda scrape: {(name,): lag.seconds for name, lag in _lags(scrape)},
             labels=("reader",),
         )
         self._read(
             "forewarn_clock_rate",
-            "How fast the service's clock runs; 0: it is moved by hand.",
+            "Speed of the service's clock relative to real time; 0 for a manual clock.",
             _rate,
         )
         self._read(
             "forewarn_clock_timestamp_seconds",
-            "The time by the service's clock, since 1970.",
+            "Time of the service's clock, in seconds since 1970.",
             lambda scrape: scrape.now.timestamp(),
         )
         self._read(
             "forewarn_clock_behind_journal_seconds",
-            "How far the last journal entry is ahead of the clock; if more than 0, time"
-            " stands still.",
+            "How far the clock is behind the last journal entry. While it is above"
+            " 0, the service's time stands still.",
             _clock_behind,
         )
         self._read(
             "forewarn_heartbeat_age_seconds",
-            "Real time since the heartbeat was last written; it is written every 10 s.",
+            "Real time since the last heartbeat; the service saves one every 10 s.",
             _heartbeat,
         )
         self.outages = self._count(
             "forewarn_outages",
-            "Times that the service was away for more than a minute, as far as it has"
-            " noticed since the start.",
+            "Outages of more than a minute that the service has detected since it"
+            " started.",
         )
         self.outage_seconds = self._count(
             "forewarn_outage_seconds",
-            "How long it was away in these outages.",
+            "Total length of these outages.",
         )
         # --- the fleet
         self._read(
-            "forewarn_vms", "VMs of the fleet.", lambda scrape: scrape.presence.vms
+            "forewarn_vms", "VMs in the fleet.", lambda scrape: scrape.presence.vms
         )
         self._read(
             "forewarn_vms_unseen",
-            "VMs that have asked for events since the start, but last more than so many"
-            " seconds ago, by the service's clock.",
+            "VMs that have polled since the service started, but not within this"
+            " number of seconds of the service's clock.",
             lambda scrape: {
                 (str(limit),): count for limit, count in scrape.presence.unseen.items()
             },
@@ -223,36 +223,38 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_vms_never_seen",
-            "VMs that have not asked for events since the start.",
+            "VMs that have not polled since the service started.",
             lambda scrape: scrape.presence.never,
         )
         self._read(
             "forewarn_groups_enabled",
-            "Groups that have asked for events in the last 24 h, or always listen.",
+            "Groups with Scheduled Events enabled: those that polled in the last 24"
+            " h, and those that are always enabled.",
             lambda scrape: scrape.presence.enabled,
         )
         self._read(
             "forewarn_groups_disabled",
-            "Groups that have not asked for events in the last 24 h.",
+            "Groups with Scheduled Events disabled, because they have not polled in"
+            " the last 24 h.",
             lambda scrape: scrape.presence.disabled,
         )
         self._read(
             "forewarn_notifier_behind_facts",
-            "Facts of the journal that a notifier has not read, also those that it is"
-            " not to tell; absent while the store is away.",
+            "Journal entries that a notification target has not processed,"
+            " including those it does not receive; absent while the store is"
+            " unavailable.",
             lambda scrape: {(t.name,): t.behind for t in _targets(scrape)},
             labels=("target",),
         )
         self._read(
             "forewarn_notifier_lag_seconds",
-            "Time since the oldest that it is still to tell; 0 if there is none.",
+            "Age of the oldest undelivered journal entry, or 0.",
             lambda scrape: {(t.name,): t.lag_seconds for t in _targets(scrape)},
             labels=("target",),
         )
         self._read(
             "forewarn_notifier_failures",
-            "Attempts of a notifier that failed, one after the other; 0 when one"
-            " succeeds.",
+            "Consecutive failed deliveries; 0 after a success.",
             lambda scrape: {(t.name,): t.failures for t in _targets(scrape)},
             labels=("target",),
         )
@@ -260,18 +262,18 @@ class ServiceMetrics:
     def _define_lifecycle(self) -> None:
         self._read(
             "forewarn_events",
-            "Events that VMs see now.",
+            "Events that are visible to VMs.",
             _events,
             labels=("type", "phase"),
         )
         self._read(
             "forewarn_maintenances_stuck",
-            "Maintenances that have started and whose driver failed.",
+            "Maintenance operations that are stuck because the driver failed.",
             lambda scrape: len(_stuck(scrape)),
         )
         self._read(
             "forewarn_stuck_oldest_seconds",
-            "For how long the oldest of them has been stuck; 0 if there is none.",
+            "How long the oldest of these has been stuck, or 0.",
             lambda scrape: max(_stuck(scrape), default=0.0),
         )
         moved = {
@@ -280,88 +282,89 @@ class ServiceMetrics:
             f.Completed: ("forewarn_maintenances_completed", "completed"),
             f.Canceled: (
                 "forewarn_maintenances_canceled",
-                "called off before they started",
+                "canceled before they started",
             ),
             f.Closed: (
                 "forewarn_maintenances_failed",
-                "given up after they had started",
+                "closed as failed after they started",
             ),
         }
         self.maintenances: Mapping[type[f.Fact], Counts] = {
             fact: self._count(
                 name,
-                f"Maintenances {meaning}.",
+                f"Maintenance operations {meaning}.",
                 labels=("type", "cause"),
             )
             for fact, (name, meaning) in moved.items()
         }
         self.notice_given = self._observe(
             "forewarn_notice_given_seconds",
-            "Notice given, from announcement to NotBefore, of maintenances that"
-            " started; not of those that were to begin at once.",
+            "Notice given, from the announcement to NotBefore, for maintenance"
+            " operations that started. Excludes those that start immediately.",
             labels=("type",),
             buckets=_NOTICE,
         )
         self.notice_used = self._observe(
             "forewarn_notice_used_seconds",
-            "Notice used, from announcement to the start, of the same.",
+            "Notice used, from the announcement to the start, for the same operations.",
             labels=("type",),
             buckets=_NOTICE,
         )
         self.notice_saved = self._count(
             "forewarn_notice_saved_seconds",
-            "How much sooner than NotBefore they started, everybody having approved.",
+            "Notice saved because all groups approved early: time between the start"
+            " and NotBefore.",
             labels=("type",),
         )
         self.broken = self._count(
             "forewarn_promises_broken",
-            "Maintenances that started unapproved before their notice was over. This"
-            " must stay 0.",
+            "Maintenance operations that started without approval before their"
+            " notice was over. Must stay 0.",
             labels=("type",),
         )
         self.approvals = self._observe(
             "forewarn_approval_latency_seconds",
-            "From announcement to approval of an event, by the way that the approval"
-            " came; `policy` is the group's own setting.",
+            "Time from announcement to approval of an event, by channel; `policy`"
+            " means approved in advance by a group setting.",
             labels=("via",),
             buckets=_REACTION,
         )
         self.first_seen = self._observe(
             "forewarn_first_seen_seconds",
-            "From announcement until a VM was first shown the event; events announced"
-            " since the start.",
+            "Time from announcement until a VM first saw the event, for events"
+            " announced since the service started.",
             labels=("type",),
             buckets=_REACTION,
         )
         # --- the driver
         self._read(
             "forewarn_driver_calls_running",
-            "Calls of the driver that are under way.",
+            "Driver calls in progress.",
             lambda scrape: scrape.sources.driver_runner.calls,
         )
         self.driver_calls = self._count(
             "forewarn_driver_calls",
-            "Calls of the driver that were begun.",
+            "Driver calls started.",
             labels=("type",),
         )
         self.call_times = self._observe(
             "forewarn_driver_call_duration_seconds",
-            "How long calls of the driver took, of real time.",
+            "Duration of driver calls in real time.",
             labels=("type",),
             buckets=_CALL,
         )
         self.driver_reports = self._count(
             "forewarn_driver_reports",
-            "VMs on which the driver reported its work `done` or `failed`.",
+            "VMs that the driver reported as `done` or `failed`.",
             labels=("type", "result"),
         )
 
     def _define_requests(self) -> None:
         self._read(
             "forewarn_metadata_requests",
-            "Requests of VMs that were answered. `route` is scheduledevents, instance,"
-            " versions or other; `api_version` one of the seven of scheduledevents,"
-            " none or other.",
+            "Responses to VMs. `route` is scheduledevents, instance, versions or"
+            " other; `api_version` is one of the seven of scheduledevents, none or"
+            " other.",
             lambda scrape: {
                 (kind.route, kind.version, str(kind.status)): count
                 for kind, count in _plane(scrape).handler.counts.all().items()
@@ -371,18 +374,18 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_metadata_requests_held",
-            "Requests that wait for a change of the document.",
+            "Requests held until the document changes.",
             lambda scrape: _plane(scrape).long_polls.count,
         )
         self._read(
             "forewarn_metadata_connections",
-            "Connections of VMs.",
+            "Open connections to the metadata plane.",
             lambda scrape: _plane(scrape).limits.count,
         )
         self._read(
             "forewarn_metadata_connections_refused",
-            "Connections beyond a limit: `told` so by a 503, or `dropped` without a"
-            " word.",
+            "Connections beyond a limit, refused with a 503 or, if `dropped`, closed"
+            " without a response.",
             lambda scrape: {
                 (how,): sum(_plane(scrape).limits.not_admitted[a] for a in admissions)
                 for how, admissions in _NOT_ADMITTED.items()
@@ -392,7 +395,7 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_metadata_refused",
-            "Connections and requests that a limit refused. `limit` is connections,"
+            "Connections and requests refused because of a limit: connections,"
             " strangers, total_connections, requests, approvals or approved_events."
             " `forewarn fleet show` names the VMs.",
             lambda scrape: {
@@ -404,22 +407,22 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_metadata_turns_deferred",
-            "How often a connection of a VM that had sent much had to wait until others"
-            " were served.",
+            "Times that a connection with a large backlog of requests had to wait"
+            " while others were served.",
             lambda scrape: _plane(scrape).turns.deferred,
             kind="counter",
         )
         self._read(
             "forewarn_faults",
-            "Requests of VMs that were answered wrongly on purpose.",
+            "Requests of VMs that got an injected fault.",
             _faults,
             labels=("kind",),
             kind="counter",
         )
         self._read(
             "forewarn_user_operations_refused",
-            "Operations on VMs that were refused with 409: `vm`, because the VM has one"
-            " already; `group`, because its group has as many scheduled as it may.",
+            "Operations on VMs refused with 409: `vm` if the VM already has one,"
+            " `group` if its group has reached its limit of scheduled operations.",
             lambda scrape: {
                 (limit,): count
                 for limit, count in scrape.sources.operations.refused.items()
@@ -429,60 +432,59 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_commands_refused",
-            "Commands that were refused to share the store: `waiting` (429), because a"
-            " group's token has as many waiting as it may; `time` (503), because"
-            " others wrote for 10 seconds; `keys` (429), because the token has used as"
-            " many Idempotency-Keys as it may.",
+            "Commands refused so that others can use the store: `waiting` (429) if"
+            " a group's token has too many waiting commands, `time` (503) if others"
+            " wrote for 10 seconds, `keys` (429) if the token has used too many"
+            " Idempotency-Keys.",
             _refused_commands,
             labels=("limit",),
             kind="counter",
         )
         self.requests = self._count(
             "forewarn_control_requests",
-            "Requests to the control plane, by the template of their path; those of"
-            " Azure Resource Manager are all `/subscriptions`.",
+            "Requests to the control plane, by path template; all requests to the"
+            " Azure Resource Manager API count as `/subscriptions`.",
             labels=("method", "route", "status"),
         )
         self.in_flight = 0  # changed only on the control plane's loop
         self._read(
             "forewarn_control_requests_in_flight",
-            "Requests to the control plane that are being answered, streams and this"
-            " scrape included.",
+            "Requests to the control plane in progress, including streams and this"
+            " scrape.",
             lambda scrape: self.in_flight,
         )
         self._read(
             "forewarn_control_requests_refused",
-            "Requests of a token holder with too many `requests` or `streams` at once,"
-            " or while `all tokens` together had too many, and those that waited too"
-            " long for a slot because others were `running`; the first 100 tokens are"
-            " named.",
+            "Requests refused because a token, or `all tokens` together, had too"
+            " many `requests` or `streams`, or because no slot became free while"
+            " others were `running`. Names the first 100 tokens.",
             lambda scrape: scrape.sources.token_limits.refused.copy(),
             labels=("token", "limit"),
             kind="counter",
         )
         self._read(
             "forewarn_control_requests_waiting",
-            "Requests of token holders, and reads of their streams, that wait for a"
-            " slot to run in.",
+            "Requests with a token, and reads of their streams, that wait for a slot.",
             lambda scrape: scrape.sources.work_slots.waiting,
         )
         self._read(
             "forewarn_control_invalid_requests",
-            "Requests to the control plane that were not HTTP or asked for an upgrade.",
+            "Requests to the control plane that were not HTTP or wanted a protocol"
+            " upgrade.",
             lambda scrape: scrape.sources.invalid_requests.total,
             kind="counter",
         )
         self._read(
             "forewarn_control_connections",
-            "Connections to the control plane.",
+            "Open connections to the control plane.",
             lambda scrape: scrape.sources.connections.count,
         )
         self._read(
             "forewarn_control_connections_refused",
-            "Connections to the control plane that a limit refused or closed: its"
-            " `address` or all together (`total`) had too many in use, an unused one"
-            " was `replaced` by a new one, it was `silent` without a request, or its"
-            " responses were `unread`.",
+            "Connections to the control plane refused or closed because of a limit:"
+            " too many in use from one `address` or in `total`, `replaced` while"
+            " unused by a new one, `silent` without a request, or with `unread`"
+            " responses.",
             lambda scrape: {
                 (reason.value,): count
                 for reason, count in scrape.sources.connections.ended.items()
@@ -492,7 +494,7 @@ class ServiceMetrics:
         )
         self.durations = self._observe(
             "forewarn_control_request_duration_seconds",
-            "How long requests to the control plane took until the answer began.",
+            "Time from request to the start of the response.",
             labels=("method", "route"),
             buckets=_REQUEST,
         )

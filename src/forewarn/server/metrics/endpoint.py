@@ -51,7 +51,7 @@ class MetricsEndpoint(Collector):
     """Reads all values once per scrape."""
 
     def __init__(self, sources: Callable[[], MetricSources], timeout: float) -> None:
-        """Read `sources`; give the store at most `timeout` seconds."""
+        """Read `sources`; wait at most `timeout` seconds for the store."""
         self._sources = sources
         self._store = SharedQuery(lambda: query_store(sources()))
         self._timeout = timeout
@@ -67,7 +67,7 @@ class MetricsEndpoint(Collector):
 def make_registry(
     sources: Callable[[], MetricSources], *, timeout: float = _STORE_TIMEOUT
 ) -> CollectorRegistry:
-    """Return a registry of its own: one process may hold several services."""
+    """Return a new registry, because one process may run several services."""
     registry = CollectorRegistry()
     registry.register(MetricsEndpoint(sources, timeout))
     ProcessCollector(registry=registry)
@@ -82,7 +82,7 @@ def make_registry(
 def metrics(
     request: Request, by: Caller, accept: Annotated[str, Header()] = ""
 ) -> Response:
-    """Tell numbers for Prometheus, or as OpenMetrics where that is asked for."""
+    """Return metrics in the Prometheus text format, or as OpenMetrics if requested."""
     del by
     media_type = _OPEN_METRICS if _OPEN_METRICS in accept.lower() else ""
     encode, content_type = choose_encoder(media_type)

@@ -1,4 +1,4 @@
-"""Journal reader that counts what happened since the service started."""
+"""Journal reader that counts facts since the service started."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -52,7 +52,7 @@ class MetricSources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderLag:
-    """How far a reader is behind the journal."""
+    """A reader's distance from the end of the journal."""
 
     positions: int
     seconds: float  # of real time, since the oldest fact it has not read
@@ -60,7 +60,7 @@ class ReaderLag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalState:
-    """Values that only the store has."""
+    """Values that must be read from the store."""
 
     position: int
     lags: Mapping[str, ReaderLag]
@@ -79,7 +79,7 @@ class Scrape:
 
 
 def scrape(sources: MetricSources, journal: JournalState | None) -> Scrape:
-    """Read everything except `journal`, which was read from the store before."""
+    """Read all values; `journal` holds those of the store."""
     now = sources.engine.clock.now()
     return Scrape(
         sources=sources,
@@ -91,7 +91,7 @@ def scrape(sources: MetricSources, journal: JournalState | None) -> Scrape:
 
 
 def query_store(sources: MetricSources) -> JournalState:
-    """Count up to the end of the journal, and read what only the store has."""
+    """Count up to the end of the journal, and read the state of the store."""
     sources.metrics_reader.catch_up()
     # Before the journal's own position, so that no reader seems to be ahead of it.
     reached = {

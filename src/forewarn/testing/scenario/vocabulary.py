@@ -138,7 +138,7 @@ def _operate(operation: VmOperation, help_text: str) -> StepForm:
     def make(row: StepTable, names: StepNames) -> s.Step:
         vm = row.must(verb)
         if operation is VmOperation.EVICT and not names.is_spot(vm):
-            raise InvalidInput(f"{vm} is not a spot VM; only those are evicted")
+            raise InvalidInput(f"{vm} is not a spot VM; only spot VMs can be evicted")
         return s.OperateStep(operation=operation, **row.fields)
 
     return StepForm(

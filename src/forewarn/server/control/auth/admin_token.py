@@ -25,11 +25,11 @@ def admin_token(directory: Path, given: str | None) -> str:
             _make_token(path)
         token = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise CannotStart(f"the token in {path} cannot be used: {error}") from error
+        raise CannotStart(f"cannot use the token in {path}: {error}") from error
     if not token:
-        raise CannotStart(f"{path} is empty; remove it, and a new token is made")
+        raise CannotStart(f"{path} is empty; remove it to have a new token created")
     if path.stat().st_mode & 0o077:
-        _log.warning("others may read %s; `chmod 600` makes it yours alone", path)
+        _log.warning("%s is readable by other users; run `chmod 600` on it", path)
     return token
 
 
@@ -37,14 +37,14 @@ def warn_of_short(token: str) -> None:
     """Log a warning if `token` is short enough to be guessed over the network."""
     if len(token) < _SHORT:
         _log.warning(
-            "the token has fewer than %d characters, and others can connect: it can be"
-            " guessed",
+            "the admin token has fewer than %d characters and can be guessed over the"
+            " network; use a longer one",
             _SHORT,
         )
 
 
 def _make_token(path: Path) -> None:
-    """Write a new token atomically, and never over an existing one."""
+    """Write a new token atomically, without replacing an existing one."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"token-{os.getpid()}")
     try:

@@ -32,15 +32,16 @@ _LARGE_PATHS = frozenset({"/v1/report", "/v1/fleet", "/v1/fleet/map"})
 _METRICS = "/metrics"
 _LONGEST_WAIT = 10.0  # seconds that a request waits for a slot
 _NO_TOKEN = (
-    "a bearer token is needed; the first start of `forewarn serve` writes one to the"
-    " file `token` in its state directory, and `forewarn token create` makes others"
+    "a bearer token is required; `forewarn serve` writes one to the file `token` in its"
+    " state directory, and `forewarn token create` creates others"
 )
-_ENDED = "the token was revoked, or it or the session has ended; nothing was changed"
+_ENDED = "the token or session has expired or was revoked; nothing was changed"
 _OTHER_ORIGIN = (
-    "who is signed in acts by the portal's own page; others show a token, and no cookie"
+    "the session cookie is accepted only from the portal's own pages; send a token"
+    " instead"
 )
 
-#: Sessions that the service itself has started: requests with them are not guesses.
+#: Sessions that the service itself started, so requests with them are not guesses.
 _NO_GUESSES = frozenset(
     {Lapsed.OVER, Lapsed.SIGNED_OUT, Lapsed.NO_KEY, Lapsed.BEFORE_UPGRADE}
 )
@@ -49,7 +50,7 @@ _KEEPS_COOKIE = frozenset({Lapsed.NO_KEY, Lapsed.WRONG_KEY})
 
 
 class Guard:
-    """Middleware that protects everything that needs a token."""
+    """Middleware that protects all paths that need a token."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         """Pass requests with a valid token to `app`; record rejected tokens."""
@@ -133,13 +134,13 @@ class Guard:
         return refusal(
             scope,
             429,
-            f"too many wrong tokens from {address}; wait {seconds} s",
+            f"too many invalid tokens from {address}; try again in {seconds} s",
             {"Retry-After": str(seconds)},
         )
 
 
 class WorkTurns:
-    """Middleware that lets requests with a token wait for a slot.
+    """Middleware that makes requests with a token wait for a slot.
 
     It checks the token again: the body may take minutes, and the slot some seconds.
     """
@@ -168,7 +169,7 @@ class WorkTurns:
         has_slot = True
 
         async def send_without_slot(message: Message) -> None:
-            """Return the slot first: a client may take long to read."""
+            """Return the slot before sending, because a client may read slowly."""
             nonlocal has_slot
             if has_slot:
                 has_slot = False
@@ -185,7 +186,7 @@ class WorkTurns:
 
 
 def work_of(scope: Scope) -> WorkKind:
-    """Return the kind of work that a request is."""
+    """Return the kind of work that a request needs."""
     path = scope["path"]
     if path == _METRICS:
         return WorkKind.METRICS
@@ -212,7 +213,7 @@ def _too_many(scope: Scope, refused: TokenRefusal) -> Response:
 
 
 def _unknown(scope: Scope, detail: str) -> Response:
-    # RFC 6750: the error sets it apart from a request without credentials.
+    # RFC 6750: the error distinguishes it from a request without credentials.
     challenge = 'Bearer error="invalid_token"'
     return refusal(scope, 401, detail, {"WWW-Authenticate": challenge})
 
@@ -222,13 +223,13 @@ def _forbidden(scope: Scope, holder: TokenHolder, permission: Permission) -> Res
         return refusal(
             scope,
             403,
-            f"the token {holder.name} is that of group {holder.group}; it reads,"
-            " approves and asks for user operations there, and no more",
+            f"token {holder.name} belongs to group {holder.group} and can only read,"
+            " approve and request user operations in that group",
         )
     return refusal(
         scope,
         403,
-        f"this needs the role {permission.least}, and the token {holder.name} has the"
+        f"this requires the role {permission.least}, but token {holder.name} has the"
         f" role {holder.role}",
     )
 

@@ -2,9 +2,9 @@
 
 1. Every token has the same limits, however many addresses or sessions use it. The admin
    token has twice as much, so that an operator can work while others are limited.
-2. All tokens but the admin token together leave room for the admin token, and for
-   connections without one: requests for health, and those of new callers.
-3. What is refused is counted by the token's name, for a bounded number of names.
+2. All other tokens together leave room for the admin token, and for connections
+   without a token: health checks and new callers.
+3. Refusals are counted by the token's name, for a bounded number of names.
 """
 
 import time
@@ -25,11 +25,11 @@ _RECENT = 300.0  # seconds that a refusal is shown
 
 
 class TokenLimit(StrEnum):
-    """What a token's holder may have only so much of at once."""
+    """Limits on what a token's holder may have open at once."""
 
     REQUESTS = "requests"
     STREAMS = "streams"
-    RUNNING = "running"  #: requests that run, and do not only wait
+    RUNNING = "running"  #: requests that are running, not only waiting
     ALL_TOKENS = "all tokens"  #: requests and streams of all but the admin token
 
 
@@ -43,7 +43,7 @@ _RETRY_AFTER = {  # seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenShares:
-    """How many requests and streams there may be at once."""
+    """The maximum numbers of concurrent requests and streams."""
 
     own: dict[TokenLimit, int]  # of each token but the admin token
     admin: dict[TokenLimit, int]  # of the admin token
@@ -51,7 +51,7 @@ class TokenShares:
 
 
 def token_shares(places: ConnectionPlaces) -> TokenShares:
-    """Return the shares that fit into `places`."""
+    """Return the shares for `places` connections."""
     most = max(places.total // 8, _LEAST)
     own = {
         TokenLimit.REQUESTS: min(_REQUESTS, most),
@@ -72,7 +72,7 @@ class TokenRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitedToken:
-    """A token of which requests were refused recently."""
+    """A token with recently refused requests."""
 
     token: str  # its name
     refused: int
@@ -96,7 +96,7 @@ class TokenLimits:
         self._recent: dict[str, tuple[float, LimitedToken]] = {}  # by name, with time
 
     def begin(self, holder: TokenHolder, kind: TokenLimit) -> TokenRefusal | None:
-        """Count a request that starts; if it is refused, it is not counted."""
+        """Count a request as running, or return why it is refused."""
         allowed = self._allowed(holder)[kind]
         if self._active[holder.token, kind] >= allowed:
             return self._refuse(holder, kind, allowed)
@@ -132,25 +132,22 @@ class TokenLimits:
     ) -> TokenRefusal:
         """Count a request that `allowed` others have kept waiting for `seconds`."""
         wait = self._count_refusal(holder, TokenLimit.RUNNING, allowed)
-        detail = f"the request waited {seconds:g} s for others to end, and did nothing"
+        detail = f"no slot became free in {seconds:g} s, and nothing was done"
         return TokenRefusal(detail=f"{detail}; try again in {wait} s", retry_after=wait)
 
     def _refuse(
         self, holder: TokenHolder, limit: TokenLimit, allowed: int
     ) -> TokenRefusal:
         wait = self._count_refusal(holder, limit, allowed)
-        who = f"the token {holder.name} has"
-        what = f"{limit} at once, as many as it may"
+        detail = f"token {holder.name} already has {allowed} {limit} open, its maximum"
         if limit is TokenLimit.ALL_TOKENS:
-            who, what = "all tokens together have", "requests and streams at once"
-        return TokenRefusal(
-            detail=f"{who} {allowed} {what}; try again in {wait} s", retry_after=wait
-        )
+            detail = f"all tokens together already have {allowed} requests and streams"
+        return TokenRefusal(detail=f"{detail}; try again in {wait} s", retry_after=wait)
 
     def _count_refusal(
         self, holder: TokenHolder, limit: TokenLimit, allowed: int
     ) -> int:
-        """Count a refusal; return after how many seconds to try again."""
+        """Count a refusal; return the seconds to wait before a retry."""
         now = self._monotonic()
         is_named = holder.name in self._recent or len(self._recent) < _MAX_NAMES
         name = holder.name if is_named else _OTHER

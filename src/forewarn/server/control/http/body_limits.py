@@ -1,4 +1,4 @@
-"""Body limits: how large a request body may be, and how long it may take.
+"""Body limits: the maximum size of a request body, and its time limit.
 
 A body is read completely before the application sees it, but only if the guard has
 accepted a token. Without one, a body may have a few bytes, and a larger one is refused
@@ -23,7 +23,7 @@ _WITH_NAMES = frozenset({"/v1/maintenances", "/v1/maintenances/preview", "/v1/fa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyLimit:
-    """Size and time of one body."""
+    """Limits on the size and time of a body."""
 
     bytes: int
     seconds: float
@@ -80,10 +80,10 @@ class BodyLimits:
         except ClientDisconnect:
             return
         except _TooLarge:
-            detail = f"the body of this request may have {limit} at most"
+            detail = f"the request body is larger than {limit}"
             await refusal(scope, 413, detail)(scope, receive, send)
         except TimeoutError:
-            detail = f"the body took more than {limit.seconds:g} s"
+            detail = f"the request body took more than {limit.seconds:g} s"
             await refusal(scope, 408, detail)(scope, receive, send)
         else:
             await self._app(scope, _replay(read, receive), send)

@@ -1,14 +1,14 @@
 """Connection limits of the control plane: number, size of heads, timeouts.
 
-1. There are never more connections than the shares admit. A connection counts from the
-   start of its TLS handshake.
-2. The head of a request is small and arrives soon, and so do the trailers after a body.
-   The first head arrives soon after the connection was made. `body_limits` limits
-   bodies.
-3. Of a body, one read is buffered until the application asks for it, and nothing after
-   the response.
-4. If a client gets a response while it still sends, its connection is read for a moment
-   longer, so that it sees the response: closing with unread bytes is a reset.
+1. The shares limit the number of connections. A connection counts from the start of its
+   TLS handshake.
+2. The head of a request must be small and arrive soon, and so must the trailers after a
+   body. The first head must arrive soon after the connection is made. `body_limits`
+   limits bodies.
+3. At most one read of a body is buffered until the application requests it, and nothing
+   after the response.
+4. If a client gets a response while it is still sending, its input is read for a moment
+   longer so that it sees the response: closing with unread bytes is a reset.
 5. A client that does not read its responses is disconnected.
 6. Requests that are not HTTP are counted, and logged once a minute.
 
@@ -77,7 +77,9 @@ class ControlConnection(HttpToolsProtocol):
     _in_head = False
     _in_body = False
     _is_refused = False  # further input is dropped
-    _closes_later = False  # the last request asked to close, but its body arrives yet
+    _closes_later = (
+        False  # the last request wants to close, but its body is still arriving
+    )
     _unread = 0  # bytes since the parser last made progress
     _head = 0  # bytes of the head parsed so far
     _deadline: asyncio.TimerHandle | None = None  # None if nothing is awaited
@@ -101,7 +103,7 @@ class ControlConnection(HttpToolsProtocol):
         """End the request in progress, cancel the timers, release the connection."""
         super().connection_lost(exc)
         if self._active is not None and not self._active.response_complete:
-            # uvicorn tells only the last request, which may be a pipelined one.
+            # uvicorn notifies only the last request, which may be a pipelined one.
             self._active.disconnected = True
             self._active.message_event.set()
         self._cancel_deadline()
@@ -227,7 +229,7 @@ class ControlConnection(HttpToolsProtocol):
             self.headers.append((b"host", host))
 
     def on_body(self, body: bytes) -> None:
-        """Buffer what was read of the body; read on when the application asks."""
+        """Buffer a part of the body; read on when the application requests it."""
         self._unread = 0
         super().on_body(body)
         if self.cycle.body:
@@ -284,10 +286,10 @@ class ControlConnection(HttpToolsProtocol):
         if self._head > _MAX_HEAD:
             self._refuse_large_head()
         else:
-            self._refuse(400, "what was sent is not HTTP/1.1")
+            self._refuse(400, "the request is not valid HTTP/1.1")
 
     def _refuse_large_head(self) -> None:
-        self._refuse(431, f"a request's head has {_MAX_HEAD} bytes at most")
+        self._refuse(431, f"the request head is larger than {_MAX_HEAD} bytes")
 
     def _end_silent(self) -> None:
         self.shares.ended[ConnectionEnd.SILENT] += 1
@@ -299,7 +301,7 @@ class ControlConnection(HttpToolsProtocol):
 
     def _end_slow_head(self) -> None:
         seconds = self.timeouts.head
-        self._refuse(408, f"the head of the request took more than {seconds:g} s")
+        self._refuse(408, f"the request head took more than {seconds:g} s")
 
     def _refuse(self, status: int, detail: str) -> None:
         """Respond, unless another response is in progress; then close."""
@@ -332,7 +334,7 @@ class ControlConnection(HttpToolsProtocol):
 def control_connection(
     shares: ConnectionShares, timeouts: ConnectionTimeouts, invalid: InvalidRequests
 ) -> type[ControlConnection]:
-    """Return a connection class with what all connections share, as uvicorn needs."""
+    """Return the connection class that uvicorn instantiates, with shared objects."""
     attributes = {"shares": shares, "timeouts": timeouts, "invalid": invalid}
     return type("LimitedConnection", (ControlConnection,), attributes)
 

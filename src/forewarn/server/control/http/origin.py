@@ -2,13 +2,13 @@
 
 The checks are against DNS rebinding and CSRF.
 
-A page in a browser can make its own name resolve to this machine, and so reach what
-only this machine can reach. It cannot hide which name it uses, nor where it comes from:
+A page in a browser can make its own name resolve to this machine, and so reach
+services that only this machine can reach. It cannot hide that name or its origin:
 
 1. Host is a name of the control plane, or an address. A request target with a host
    (`GET http://name/path`) has the same one.
-2. Origin, if there is one, is the control plane itself.
-3. A write does not come from another site, as reported by the browser.
+2. Origin, if present, is the control plane itself.
+3. The browser does not report that a write comes from another site.
 """
 
 import re
@@ -58,7 +58,7 @@ class AllowedHosts:
         return ip_address(self.bound).is_loopback
 
     def has(self, name: str) -> bool:
-        """Whether `name` is one of them."""
+        """Whether this host name is allowed."""
         address = _address(name)
         if address is None:
             is_machine = not self.is_loopback and name in self.machine
@@ -83,17 +83,17 @@ def origin_refusal(scope: Scope, names: AllowedHosts) -> tuple[int, str] | None:
     headers = Headers(scope=scope)
     hosts, origin = headers.getlist("host"), headers.get("origin")
     if not _is_known(hosts, names):
-        host = hosts[-1] if hosts else "no name"
+        host = hosts[-1] if hosts else "(no Host header)"
         return (
             421,
-            f"the control plane is not known as {host[:100]}; if it should be,"
-            " start it with --control-host NAME ([control] hosts)",
+            f"{host[:100]} is not a known name of the control plane; to add it, start"
+            " the service with --control-host NAME ([control] hosts)",
         )
     if origin is not None and not _is_own(scope["scheme"], hosts, origin):
-        return 403, f"pages of {origin[:100]} may not ask the control plane"
+        return 403, f"pages from {origin[:100]} cannot use the control plane"
     is_write = scope["method"] not in READ_METHODS
     if is_write and headers.get("sec-fetch-site") == "cross-site":
-        return 403, "pages of other sites may not ask the control plane"
+        return 403, "pages from other sites cannot use the control plane"
     return None
 
 
@@ -101,7 +101,7 @@ class OriginCheck:
     """Middleware that refuses unknown host names and pages of other sites."""
 
     def __init__(self, app: ASGIApp, names: AllowedHosts) -> None:
-        """Wrap `app`, which is known by `names`."""
+        """Wrap `app`, which is reachable under `names`."""
         self._app = app
         self._names = names
 

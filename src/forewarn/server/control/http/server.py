@@ -1,7 +1,7 @@
 """HTTP server of the control plane: uvicorn in a thread, and TLS.
 
-uvicorn learns of a TLS connection only after its handshake. So that connections count
-from the start, `_TlsAcceptor` accepts them and does the handshake.
+uvicorn sees a TLS connection only after its handshake. `_TlsAcceptor` accepts
+connections and does the handshake, so that they count from the start.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _KEEP_ALIVE = 75  # seconds that an idle connection is kept
 _TIMEOUTS = ConnectionTimeouts()
 
 _UNKNOWN = (
-    "the service is stopping; the change may have been saved, so check before you retry"
+    "the service is stopping; the change may have been saved, so check before retrying"
 )
 _TLS_SHUTDOWN = 2.0  # seconds
 _OUT_OF_FILES = 0.1  # seconds until the next try

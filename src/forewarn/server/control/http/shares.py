@@ -30,7 +30,7 @@ CallLater: TypeAlias = Callable[[float, Callable[[], None]], object]
 
 
 class SharedConnection(Protocol):
-    """A connection, as far as its share is concerned."""
+    """A connection that counts toward a share."""
 
     @property
     def is_in_use(self) -> bool:
@@ -47,9 +47,9 @@ class SharedConnection(Protocol):
 class ConnectionEnd(StrEnum):
     """Why a connection was refused or closed by a limit."""
 
-    ADDRESS = "address"  #: its address has its share, and uses all of it
+    ADDRESS = "address"  #: its address already uses its whole share
     TOTAL = "total"  #: all places are taken and in use
-    REPLACED = "replaced"  #: closed, unused, for a new connection
+    REPLACED = "replaced"  #: unused, and replaced by a new connection
     SILENT = "silent"  #: sent no complete request in time
     UNREAD = "unread"  #: did not read its responses
 
@@ -62,7 +62,7 @@ class ConnectionPlaces:
 
     @property
     def reserved(self) -> int:
-        """Those that only loopback may take."""
+        """The places that only loopback may take."""
         return self.total // 8
 
     @property
@@ -142,7 +142,7 @@ class ConnectionShares:
         return None
 
     def _unused(self, is_affected: Callable[[str], bool]) -> SharedConnection | None:
-        """Return an unused connection, of the address that has most of them."""
+        """Return an unused connection of the address that has the most of them."""
         unused = [
             (connection.was_used, -self._counts[key], age, connection)
             for age, (connection, key) in enumerate(self._keys.items())
@@ -167,15 +167,15 @@ class ConnectionShares:
         self._warned[reason] = now
         is_own = reason is ConnectionEnd.ADDRESS
         _log.warning(
-            "%s %s connections to the control plane; unused ones are closed for new"
-            " ones, and while all are in use, more are closed at once",
+            "%s %s connections to the control plane, the maximum; new ones replace"
+            " unused ones, or are closed immediately while all are in use",
             f"{address} has" if is_own else "there are",
             self._counts[key] if is_own else self.count,
         )
 
 
 class InvalidRequests:
-    """Counts requests that are not HTTP, or want an upgrade; logs a line a minute."""
+    """Counts requests that are not HTTP or want an upgrade; logs once a minute."""
 
     def __init__(self) -> None:
         """Start at zero."""
@@ -183,7 +183,7 @@ class InvalidRequests:
         self._recent: Counter[str] = Counter()  # by address, since the last line
 
     def add(self, address: str, call_later: CallLater) -> None:
-        """Count a request from `address`; log soon, by `call_later`."""
+        """Count a request from `address`; schedule a log line with `call_later`."""
         self.total += 1
         if not self._recent:
             call_later(_LOG_INTERVAL, self.log)

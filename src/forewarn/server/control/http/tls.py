@@ -11,9 +11,9 @@ _ROUNDS = 8  # more than any handshake needs
 
 #: OpenSSL's error codes for certificates that no client would accept.
 _REJECTED: Mapping[int, str] = {
-    9: "is not valid yet; is the clock of this machine right?",
+    9: "is not valid yet; check the clock of this machine",
     10: "has expired; get a new one",
-    26: "is not for servers; get one whose extended key usage has serverAuth",
+    26: "is not for servers; get one whose extended key usage includes serverAuth",
 }
 
 
@@ -24,8 +24,9 @@ def tls_context(certificate: str, key: str) -> ssl.SSLContext:
 
     def passphrase() -> str:
         raise CannotStart(
-            f"the private key in {key} is encrypted; write it without a passphrase"
-            f" (openssl pkey -in {key} -out PLAIN), for the service alone to read"
+            f"the private key in {key} is encrypted; store it without a passphrase"
+            f" (openssl pkey -in {key} -out PLAIN) in a file that only the service can"
+            " read"
         )
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -34,12 +35,12 @@ def tls_context(certificate: str, key: str) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key, passphrase)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            why = "they do not belong together"
+            why = "they do not match"
         else:
             why = str(error.reason or error).lower().replace("_", " ")
         raise CannotStart(
-            f"the certificate in {certificate} and the private key in {key} cannot be"
-            f" used: {why}"
+            f"cannot use the certificate in {certificate} with the private key in"
+            f" {key}: {why}"
         ) from error
     _try_handshake(context, certificate)
     return context
@@ -50,10 +51,10 @@ def _check_pem(name: str, mark: str, noun: str) -> None:
         content = Path(name).read_bytes()
     except OSError as error:
         raise CannotStart(
-            f"the {noun} in {name} cannot be read: {error.strerror}"
+            f"cannot read the {noun} in {name}: {error.strerror}"
         ) from error
     if mark.encode() not in content:
-        raise CannotStart(f"there is no {noun} in PEM in {name}")
+        raise CannotStart(f"{name} contains no {noun} in PEM format")
 
 
 def _try_handshake(context: ssl.SSLContext, certificate: str) -> None:
@@ -76,5 +77,5 @@ def _try_handshake(context: ssl.SSLContext, certificate: str) -> None:
             raise CannotStart(f"the certificate in {certificate} {why}") from error
     except ssl.SSLError as error:
         raise CannotStart(
-            f"the certificate in {certificate} cannot be used: {error.reason}"
+            f"cannot use the certificate in {certificate}: {error.reason}"
         ) from error

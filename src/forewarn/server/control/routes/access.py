@@ -56,20 +56,22 @@ _ACTIONS: Mapping[str, str] = {
 
 
 class NewToken(BaseModel):
-    """What a token is to be for."""
+    """A token to create."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: StrictStr = Field(description="what the journal will call its holder")
+    name: StrictStr = Field(description="name of its holder in the journal")
     role: StrictStr = Field(description="viewer, operator, admin or group")
-    group: StrictStr | None = Field(None, description="of a token with the role group")
+    group: StrictStr | None = Field(
+        None, description="the group that a token with the role group is limited to"
+    )
     expires_in_seconds: StrictInt | None = Field(None, ge=1, le=_MAX_LIFETIME)
-    expires_at: StrictStr | None = Field(None, description="RFC 3339 with a zone")
+    expires_at: StrictStr | None = Field(None, description="RFC 3339 with a time zone")
 
 
 @token_router.post("/v1/tokens", response_model=m.NewTokenShownView, status_code=201)
 def create_token(services: ServicesDep, by: Caller, body: NewToken) -> Json:
-    """Make a token; its text is in this answer, and never shown again."""
+    """Create a token. Only this response contains its text."""
     seconds, at = body.expires_in_seconds, body.expires_at
     if seconds is not None and at is not None:
         raise InvalidInput("give expires_in_seconds or expires_at, not both")
@@ -88,7 +90,7 @@ def create_token(services: ServicesDep, by: Caller, body: NewToken) -> Json:
 def list_tokens(
     services: ServicesDep, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
-    """List the tokens that are not revoked, the oldest first."""
+    """List the tokens that are not revoked, oldest first."""
     del by
     tokens = services.tokens.listed()
     ids = [item.id for item in tokens]
@@ -104,7 +106,7 @@ def list_tokens(
 
 @token_router.delete("/v1/tokens/{name}", status_code=204)
 def revoke_token(services: ServicesDep, by: Caller, name: str) -> None:
-    """Revoke a token, by its name or id; what it has open is closed."""
+    """Revoke a token by name or id, and close its streams and sessions."""
     services.tokens.revoke(name, by=by.name)
 
 
@@ -113,7 +115,7 @@ def revoke_token(services: ServicesDep, by: Caller, name: str) -> None:
 
 @session_router.get("/v1/session", response_model=m.SessionView)
 def show_session(by: Caller) -> Json:
-    """Say who asks, and what he may do."""
+    """Show the caller and its permissions."""
     return _session_view(by)
 
 
@@ -121,15 +123,15 @@ def show_session(by: Caller) -> Json:
     "/v1/session", status_code=201, response_model=m.StartedSessionView
 )
 def sign_in(request: Request, services: ServicesDep, by: Caller) -> Response:
-    """Sign in with a token: a cookie and a key replace it, for twelve hours.
+    """Sign in with a token, and start a session of twelve hours.
 
-    The key is only in this response. Each request needs the cookie, and the key in the
-    header `Forewarn-Session-Key`.
+    Only this response contains the session key. Each request of the session needs the
+    cookie, and the key in the header `Forewarn-Session-Key`.
     """
     if by.session is not None:
         raise HTTPException(
             401,
-            "who signs in shows a token; a session does not begin another",
+            "signing in needs a token; a session cannot start another session",
             {"WWW-Authenticate": "Bearer"},
         )
     session = services.sessions.begin(by)

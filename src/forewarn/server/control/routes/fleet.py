@@ -46,9 +46,11 @@ def put_fleet(
     services: ServicesDep,
     write: Write,
     body: Body,
-    remove: Annotated[bool, Query(description="Allow removing many VMs.")] = False,
+    remove: Annotated[
+        bool, Query(description="allow removing more than a tenth of the VMs")
+    ] = False,
 ) -> Json:
-    """Make the body the whole truth about hosts, groups and VMs."""
+    """Replace all hosts, groups and VMs with those in the request body."""
     fleet = fleet_file.read_fleet(parse_json(body))
     command = partial(services.fleets.apply, fleet, remove=remove)
     return write.run(command, m.applied_view)
@@ -81,14 +83,14 @@ def get_vm(services: ServicesDep, by: Caller, name: str) -> Json:
     openapi_extra=body_of("GivenVm", is_required=False),
 )
 def put_vm(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
-    """Add a VM, or change it."""
+    """Add or change a VM."""
     vm = fleet_file.read_vm(_parse_named(body, name), f"VM {name}")
     return write.run(partial(services.fleets.put_vm, vm), fleet_file.vm_table)
 
 
 @router.delete("/v1/vms/{name}", status_code=204)
 def delete_vm(services: ServicesDep, write: Write, name: str) -> None:
-    """Take a VM out of the fleet, without an event."""
+    """Remove a VM from the fleet without an event."""
     services.fleets.remove_vm(name, by=write.by, once=write.idempotency_key(204))
 
 
@@ -123,14 +125,14 @@ def get_group(services: ServicesDep, by: Caller, name: str) -> Json:
     "/v1/groups/{name}", response_model=m.GroupView, openapi_extra=body_of("GivenGroup")
 )
 def put_group(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
-    """Add a group, or change its settings."""
+    """Add a group or change its settings."""
     group = fleet_file.read_group(_parse_named(body, name), f"group {name}")
     return write.run(partial(services.fleets.put_group, group), group_view)
 
 
 @router.delete("/v1/groups/{name}", status_code=204)
 def delete_group(services: ServicesDep, write: Write, name: str) -> None:
-    """Take an empty group out of the fleet."""
+    """Remove an empty group from the fleet."""
     services.fleets.remove_group(name, by=write.by, once=write.idempotency_key(204))
 
 
@@ -141,7 +143,7 @@ def delete_group(services: ServicesDep, write: Write, name: str) -> None:
 def list_hosts(
     services: ServicesDep, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
-    """List hosts by name; a group's token sees none."""
+    """List hosts by name. The list is empty for a group's token."""
     with services.engine.store.snapshot() as snapshot:
         hosts = snapshot.hosts(after=after or "", limit=limit + 1)
     visible = hosts if by.group is None else ()
@@ -168,7 +170,7 @@ def put_host(services: ServicesDep, write: Write, name: str, body: Body) -> Json
 
 @router.delete("/v1/hosts/{name}", status_code=204)
 def delete_host(services: ServicesDep, write: Write, name: str) -> None:
-    """Take an empty host out of the fleet."""
+    """Remove an empty host from the fleet."""
     services.fleets.remove_host(name, by=write.by, once=write.idempotency_key(204))
 
 
@@ -177,7 +179,7 @@ def delete_host(services: ServicesDep, write: Write, name: str) -> None:
 
 @router.get("/v1/fleet/map", response_model=m.FleetMapView)
 def show_map(services: ServicesDep, by: Caller) -> Json:
-    """Show all hosts, groups and VMs in columns, and who is disabled."""
+    """Show all hosts, groups and VMs in columns, and which groups are disabled."""
     engine = services.engine
     engine.save_observations()
     position = services.documents_position()
@@ -201,7 +203,7 @@ def show_map(services: ServicesDep, by: Caller) -> Json:
 
 @router.get("/v1/fleet/limited", response_model=m.LimitedView)
 def show_limited(services: ServicesDep, by: Caller) -> Json:
-    """Show the VMs that a limit of the metadata plane stopped in the last hour."""
+    """List the VMs that exceeded a limit of the metadata plane in the last hour."""
     return {
         "items": [
             {
@@ -272,12 +274,14 @@ def _parse_named(body: bytes, name: str) -> Mapping[str, object]:
     """Parse a body that has no name, or the same name as the path."""
     table = parse_json(body) if body.strip() else {}
     if not isinstance(table, dict):
-        raise InvalidInput("the body is not a JSON object")
+        raise InvalidInput("the body must be a JSON object")
     inside = table.get("name")
     if inside is None:
         return {**table, "name": name}
     if not isinstance(inside, str) or fold_name(inside) != fold_name(name):
-        raise InvalidInput(f"the body names {inside!r}, the path {name!r}")
+        raise InvalidInput(
+            f"the name in the body, {inside!r}, differs from {name!r} in the path"
+        )
     return table
 
 

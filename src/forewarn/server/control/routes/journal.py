@@ -52,20 +52,20 @@ router = APIRouter(tags=["journal"], route_class=ViewRoute)
 
 _MAX_VALUES = 100  # of one parameter
 _BATCH = 100  # entries sent at once by a stream
-_STEP = 500  # entries that a stream looks at before others have their turn
+_STEP = 500  # entries that a stream reads before other streams get their turn
 _KEEP_ALIVE = 15.0  # seconds between keep-alives
 _MAX_LIMITED = 3  # VMs in a side event
 
 
 class SideEvent(StrEnum):
-    """What can be told beside the facts."""
+    """Kinds of events in the stream that are not journal entries."""
 
-    #: The time: with each keep-alive, and whenever the clock was moved by hand.
+    #: The time: with each keep-alive, and whenever a manual clock moves.
     CLOCK = "clock"
     #: The active faults: whenever they change.
     FAULTS = "faults"
-    #: The tokens of which requests were refused in the last five minutes, and the VMs
-    #: of which requests were refused in the last hour.
+    #: Tokens with refused requests in the last five minutes, and VMs with refused
+    #: requests in the last hour.
     LIMITS = "limits"
     #: Problems and warnings, as at /readyz: whenever they change.
     HEALTH = "health"
@@ -76,24 +76,26 @@ class SideEvent(StrEnum):
 
 def _repeatable(what: str) -> object:
     return Query(
-        max_length=_MAX_VALUES, description=f"{what}; may be repeated: any of them"
+        max_length=_MAX_VALUES, description=f"{what}; may be repeated to match any"
     )
 
 
 _Name = Annotated[str, Field(min_length=1, max_length=255)]
 _Names = list[_Name] | None
-_Group = Annotated[_Names, _repeatable("what concerns this group")]
-_Vm = Annotated[_Names, _repeatable("what concerns this VM")]
-_By = Annotated[_Names, _repeatable("what this token or VM did")]
-_Fact = Annotated[_Names, _repeatable("facts of this name")]
+_Group = Annotated[_Names, _repeatable("entries that concern this group")]
+_Vm = Annotated[_Names, _repeatable("entries that concern this VM")]
+_By = Annotated[_Names, _repeatable("entries caused by this token or VM")]
+_Fact = Annotated[_Names, _repeatable("entries with this fact name")]
 _Maintenance = Annotated[
-    _Names, _repeatable("facts of this maintenance, or of this event's")
+    _Names, _repeatable("entries about the maintenance with this id or event id")
 ]
 _Since = Annotated[
-    str | None, Query(description="not before this time, RFC 3339 with a zone")
+    str | None,
+    Query(description="entries at or after this time (RFC 3339 with a time zone)"),
 ]
 _Until = Annotated[
-    str | None, Query(description="only before this time, RFC 3339 with a zone")
+    str | None,
+    Query(description="entries before this time (RFC 3339 with a time zone)"),
 ]
 
 
@@ -104,7 +106,7 @@ async def _search(
     fact: _Fact = None,
     maintenance: _Maintenance = None,
 ) -> Search:
-    """Return the search without its times; ids are of maintenances or events."""
+    """Return the search without its times; `maintenance` may hold event ids."""
     return Search(
         groups=fold_names(group or ()),
         vms=fold_names(vm or ()),
@@ -131,11 +133,11 @@ async def _timed_search(
 _TimedSearch = Annotated[Search, Depends(_timed_search)]
 
 _Order = Annotated[
-    Literal["oldest", "newest"], Query(description="which facts come first")
+    Literal["oldest", "newest"], Query(description="which entries come first")
 ]
 _Also = Annotated[
     list[SideEvent] | None,
-    Query(description="what is told beside the facts; may be repeated"),
+    Query(description="other events to send besides journal entries; may be repeated"),
 ]
 _EventId = Annotated[
     str | None,
@@ -143,11 +145,11 @@ _EventId = Annotated[
     WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,18}$"}),
 ]
 _Month = Annotated[
-    str | None, Query(description="such as 2026-11; the present one, if absent")
+    str | None, Query(description="such as 2026-11; default: the current month")
 ]
 _ReportGroup = Annotated[
     str | None,
-    Query(min_length=1, max_length=255, description="all groups, if absent"),
+    Query(min_length=1, max_length=255, description="default: all groups"),
 ]
 
 # --- endpoints ---------------------------------------------------------------
@@ -164,10 +166,10 @@ def read_journal(
     after: After = None,
     order: _Order = "oldest",
 ) -> Json:
-    """Read the journal, or what is asked for of it; other positions are missing.
+    """Read the journal, or only the entries that match all filters.
 
-    Of a long journal a page may hold few facts, or none, though there are more: it
-    ends where it has looked at enough. Go on until `next` is null.
+    A page of a long journal may hold few entries or none although more follow, because
+    each request scans a limited part. Continue until `next` is null.
     """
     group = by.group
     services.engine.save_observations()
@@ -202,7 +204,7 @@ def stream(
     also: _Also = None,
     last_event_id: _EventId = None,
 ) -> StreamingResponse:
-    """Follow the journal by server-sent events, from now or after a position."""
+    """Stream journal entries as server-sent events, from now or after a position."""
     store, streams = services.engine.store, request.app.state.streams
     start = last_event_id if last_event_id is not None else after
     with store.snapshot() as snapshot:
@@ -241,7 +243,7 @@ def stream(
 def report(
     services: ServicesDep, by: Caller, month: _Month = None, group: _ReportGroup = None
 ) -> MonthlyReport:
-    """Report on a month in UTC: what was done, and whether promises were kept."""
+    """Report on one month in UTC: what happened, and whether notice was kept."""
     del by
     with at("month"):
         named = None if month is None else month_named(month)
@@ -325,7 +327,7 @@ def _vm_limit_views(limited: Sequence[LimitedVm]) -> Iterator[Json]:
 
 
 def _health_view(health: Health) -> tuple[Json, object]:
-    """Return problems and warnings, and their texts: how long they last changes."""
+    """Return problems and warnings, and only their texts, without durations."""
     items: list[Json] = [
         {"text": problem.text, "seconds": round(problem.seconds)}
         for problem in health.problems

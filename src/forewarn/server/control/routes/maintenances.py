@@ -44,14 +44,16 @@ _Phases = Annotated[
 
 @router.post("/v1/maintenances", response_model=m.AnnouncedView, status_code=201)
 def announce(services: ServicesDep, write: Write, body: m.Announcement) -> Json:
-    """Announce maintenance; several acts are several maintenances."""
+    """Announce maintenance. One request can create several maintenance operations."""
     command = partial(services.engine.announce, m.order_of(body))
     return write.run(command, m.announced_view, 201)
 
 
 @router.post("/v1/maintenances/preview", response_model=m.PreviewView)
 def preview(services: ServicesDep, by: Caller, body: m.Announcement) -> Json:
-    """Show what would be announced, and what each would wait for; change nothing."""
+    """Preview an announcement: what it would create, and what each maintenance would
+    wait for. Nothing changes.
+    """
     previews = queries.preview(services.engine, m.order_of(body), by=by.name)
     return {
         "maintenances": [m.preview_view(item.maintenance) for item in previews],
@@ -69,7 +71,7 @@ def list_maintenances(
     limit: Limit = 100,
     after: After = None,
 ) -> Json:
-    """List maintenances in the order of announcement."""
+    """List maintenance operations in order of announcement."""
     phases = [read_choice(Phase, item, "phase") for item in phase or ()]
     services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
@@ -86,7 +88,7 @@ def list_maintenances(
 
 @router.get("/v1/maintenances/{id}", response_model=m.MaintenanceView)
 def get_maintenance(services: ServicesDep, by: Caller, id: str) -> Json:
-    """Show a maintenance, by its own id or that of one of its events."""
+    """Show a maintenance by its own id or the id of one of its events."""
     services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
         return _view(find_for(by, snapshot, id), snapshot)
@@ -100,7 +102,7 @@ def explain(services: ServicesDep, by: Caller, id: str) -> Explanation:
 
 @router.get("/v1/maintenances/{id}/story", response_model=m.view_of("Story", Story))
 def story(services: ServicesDep, by: Caller, id: str) -> Story:
-    """Tell the whole life of a maintenance, in order."""
+    """Show the history of a maintenance in chronological order."""
     return story_of_maintenance(services.engine, id, group=by.group)
 
 
@@ -108,20 +110,20 @@ def story(services: ServicesDep, by: Caller, id: str) -> Story:
 def cancel(
     services: ServicesDep, write: Write, id: str, body: m.Reason | None = None
 ) -> Json:
-    """Call a maintenance off; only possible before it has started."""
+    """Cancel a maintenance that has not started."""
     reason = body.reason if body else None
     return _run(services, write, partial(services.engine.cancel, id, reason=reason))
 
 
 @router.post("/v1/maintenances/{id}/complete", response_model=m.MaintenanceView)
 def complete(services: ServicesDep, write: Write, id: str) -> Json:
-    """Say that the work is done and the duration over."""
+    """Mark the work as done and the duration as over."""
     return _run(services, write, partial(services.engine.complete, id))
 
 
 @router.post("/v1/maintenances/{id}/retry", response_model=m.MaintenanceView)
 def retry(services: ServicesDep, write: Write, id: str) -> Json:
-    """Let the driver try again what is still to do of a stuck maintenance."""
+    """Run the driver again for the remaining VMs of a stuck maintenance."""
     return _run(services, write, partial(services.engine.retry, id))
 
 
@@ -129,7 +131,7 @@ def retry(services: ServicesDep, write: Write, id: str) -> Json:
 def close(
     services: ServicesDep, write: Write, id: str, body: m.Reason | None = None
 ) -> Json:
-    """Give a stuck maintenance up."""
+    """Give up on a stuck maintenance."""
     reason = body.reason if body else None
     return _run(services, write, partial(services.engine.close, id, reason=reason))
 
@@ -145,7 +147,7 @@ def list_events(
     limit: Limit = 100,
     after: After = None,
 ) -> Json:
-    """List events in the order of announcement."""
+    """List events in order of announcement."""
     phases = [read_choice(Phase, item, "phase") for item in phase or ()]
     services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
@@ -169,7 +171,7 @@ def get_event(services: ServicesDep, by: Caller, id: str) -> Json:
 
 @router.post("/v1/events/{id}/approve", response_model=m.EventView)
 def approve(services: ServicesDep, write: Write, id: str) -> Json:
-    """Approve an event on behalf of the operator, or of the group that it is for."""
+    """Approve an event as an operator, or with a token of the event's group."""
 
     def view(maintenance: Maintenance, snapshot: Snapshot) -> Json:
         return event_view(
@@ -210,7 +212,7 @@ def _events_page(
     after: str | None,
     limit: int,
 ) -> list[tuple[str, Maintenance, Event]]:
-    """Return events after the cursor, which counts maintenances and events in them."""
+    """Return events after the cursor, which names a maintenance and an event in it."""
     first, _, skipped = (after or "0.0").partition(".")
     position, skip = parse_number(first), parse_number(skipped or "0")
     begin = position - 1 if skip else position

@@ -47,7 +47,9 @@ _HOST: Mapping[str, Any] = {
 def restart(
     services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
 ) -> Json:
-    """Restart a VM, as a user asks for it; at once if its group is disabled."""
+    """Restart a VM on behalf of its user. The restart begins immediately if Scheduled
+    Events is disabled for its group.
+    """
     return _operate(services, write, VmOperation.RESTART, name, body)
 
 
@@ -55,8 +57,8 @@ def restart(
 def redeploy(
     services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
 ) -> Json:
-    """Move a VM to another host, as a user asks for it; at once if its group is
-    disabled.
+    """Move a VM to another host on behalf of its user. The move begins immediately if
+    Scheduled Events is disabled for its group.
     """
     return _operate(services, write, VmOperation.REDEPLOY, name, body)
 
@@ -65,10 +67,10 @@ def redeploy(
 def reimage(
     services: ServicesDep, write: Write, name: str, body: m.Reimaging | None = None
 ) -> Json:
-    """Give a VM a new image; it reboots."""
+    """Give a VM a new image, which reboots it."""
     source = None if body is None else m.source_of(body.source)
     if source is EventSource.PLATFORM and write.holder.group is not None:
-        raise Forbidden("source: a group's token asks as a user; leave it out")
+        raise Forbidden("source: must be User with a group's token; omit it")
     return _operate(services, write, VmOperation.REIMAGE, name, body, source)
 
 
@@ -76,8 +78,8 @@ def reimage(
 def evict(
     services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
 ) -> Json:
-    """Take a spot VM back. Then it leaves the fleet, or stays deallocated, as its
-    eviction policy says.
+    """Evict a spot VM. Depending on its eviction policy, it then leaves the fleet or
+    stays deallocated.
     """
     return _operate(services, write, VmOperation.EVICT, name, body)
 
@@ -86,17 +88,15 @@ def evict(
 def delete(
     services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
 ) -> Json:
-    """Delete a VM, with notice where its scale set gives it; it leaves the fleet when
-    that is done.
+    """Delete a VM, with notice if its scale set has a terminate notice. The VM leaves
+    the fleet when the deletion completes.
     """
     return _operate(services, write, VmOperation.DELETE, name, body)
 
 
 @router.post("/v1/vms/{name}/start", response_model=m.VmView)
 def start(services: ServicesDep, write: Write, name: str) -> Json:
-    """Record that a deallocated VM runs again; nothing changes if it is not
-    deallocated.
-    """
+    """Record that a deallocated VM is running again. Has no effect on other VMs."""
     holder = write.holder
 
     def view(vms: Sequence[VM]) -> Json:
@@ -113,7 +113,7 @@ def _operate(
     operation: VmOperation,
     name: str,
     body: m.Timed | None,
-    source: EventSource | None = None,  # None for the usual one
+    source: EventSource | None = None,  # None for the default
 ) -> Json:
     holder, order = write.holder, m.with_times(order_for(operation, name), body)
     order = replace(order, source=source or order.source)
@@ -137,7 +137,7 @@ def maintain(
     name: str,
     body: m.HostMaintenance | None = None,
 ) -> Response:
-    """Announce planned maintenance of a host: one act on all its VMs."""
+    """Announce planned maintenance of a host, as one operation on all its VMs."""
     kind = EventType.FREEZE
     if body is not None and body.type is not None:
         kind = read_choice(HOST_TYPES, body.type, "type")
@@ -157,8 +157,8 @@ def degraded(
     name: str,
     body: m.Degraded | None = None,
 ) -> Response:
-    """Announce that VMs must leave hardware that is predicted to fail: within seven
-    days, or by `fails_by`. Each group and update domain has its own maintenance.
+    """Announce that VMs must leave a host that is predicted to fail, within seven days
+    or by `fails_by`. Each group and update domain gets its own maintenance.
     """
     text = None if body is None else body.fails_by
     order = m.with_details(order_for_host(name), body)
@@ -174,7 +174,9 @@ def failed(
     name: str,
     body: m.Told | None = None,
 ) -> Response:
-    """Tell that a host has failed: what was planned for it is off, its VMs are told."""
+    """Report that a host has failed. This cancels maintenance scheduled for it and
+    notifies its VMs.
+    """
     order = m.with_details(order_for_host(name), body)
     return _respond(write, partial(services.operations.fail, order))
 
@@ -186,7 +188,7 @@ def recovered(
     name: str,
     body: m.Reason | None = None,
 ) -> Response:
-    """Tell that a host is well: not degraded any more, its failure over."""
+    """Report that a host has recovered: it is no longer degraded or failed."""
     order = replace(order_for_host(name), reason=None if body is None else body.reason)
     return _respond(write, partial(services.operations.recover, order))
 

@@ -1,4 +1,4 @@
-"""The overview: maintenance operations with all that a page of the portal shows."""
+"""The overview: maintenance operations with everything that a portal page shows."""
 
 from typing import Annotated
 
@@ -33,13 +33,16 @@ _Id = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=255)]] | None,
     Query(
         max_length=_MAX_IDS,
-        description="this maintenance, or that of this event, whatever its phase; may"
-        " be repeated: those, and no pages",
+        description="id of a maintenance or event, in any phase; may be repeated."
+        " Returns only these, without paging",
     ),
 ]
 _Since = Annotated[
     str | None,
-    Query(description="also what has ended since this time, RFC 3339 with a zone"),
+    Query(
+        description="include operations that ended since this time (RFC 3339 with a"
+        " time zone)"
+    ),
 ]
 
 
@@ -52,13 +55,13 @@ def overview(
     limit: Limit = 100,
     after: After = None,
 ) -> Json:
-    """Show what is live, what each waits for, and what can be asked of it.
+    """Show live maintenance operations with what each waits for and its possible
+    commands, in order of announcement.
 
-    In the order of announcement; then what has ended since a time, the latest end
-    first. Of what each waits for the first 20 are shown; `explain` has all. Of a long
-    journal a page may hold little, though there is more: go on until `next` is null.
-    A client that follows the stream after the `position` of the first page misses
-    nothing.
+    With `since`, operations that have ended follow, latest first. Each item lists its
+    first 20 waits; `explain` lists all. If the journal is long, a page may hold few
+    items or none although more follow: continue until `next` is null. To miss nothing,
+    follow the stream from the `position` of the first page.
     """
     engine, group = services.engine, by.group
     if id is not None:

@@ -33,19 +33,19 @@ class ClockStep(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     seconds: StrictInt | None = Field(None, ge=0, le=_MAX_SECONDS)
-    to: StrictStr | None = Field(None, description="RFC 3339 with a zone")
+    to: StrictStr | None = Field(None, description="RFC 3339 with a time zone")
 
 
 @clock_router.get("/v1/clock", response_model=m.ClockView)
 def show_clock(services: ServicesDep, by: Caller) -> Json:
-    """Tell the time of the service."""
+    """Show the service's time."""
     del by
     return clock_view(services.engine)
 
 
 @clock_router.post("/v1/clock/advance", response_model=m.ClockView)
 def advance(services: ServicesDep, write: Write, body: ClockStep) -> Json:
-    """Move a manual clock, deadline by deadline."""
+    """Advance a manual clock, stopping at every deadline."""
     once = write.idempotency_key(200, _advanced_view)
     if (body.seconds is None) == (body.to is None):
         raise InvalidInput("give either seconds or to")
@@ -78,36 +78,41 @@ def _advanced_view(now: datetime, snapshot: Snapshot | None = None) -> Json:
 
 
 class NewFault(BaseModel):
-    """What is to go wrong."""
+    """A fault to inject."""
 
     model_config = ConfigDict(extra="forbid")
 
     kind: StrictStr = Field(description=", ".join(FaultKind))
     on: StrictStr | None = Field(None, description=", ".join(FaultOn))
     vms: m.VmNames | None = Field(None, description="VMs that it affects; default: all")
-    count: StrictInt | None = Field(None, description="how many requests; all")
-    probability: StrictFloat | StrictInt | None = Field(None, description="above 0; 1")
+    count: StrictInt | None = Field(
+        None, description="number of requests that it affects; default: no limit"
+    )
+    probability: StrictFloat | StrictInt | None = Field(
+        None, description="above 0, at most 1; default: 1"
+    )
     for_seconds: StrictFloat | StrictInt | None = Field(
-        None, description="real time that it lasts; until it is cleared"
+        None, description="how long it lasts in real time; default: until cleared"
     )
     delay_seconds: StrictFloat | StrictInt | None = Field(
-        None, description=f"real time, of {takers(FaultTrait.DELAY)}; 5"
+        None,
+        description=f"delay in real time, for {takers(FaultTrait.DELAY)}; default: 5",
     )
     retry_after_seconds: StrictInt | None = Field(
-        None, description=f"of {takers(FaultTrait.RETRY_AFTER)}; 1"
+        None, description=f"for {takers(FaultTrait.RETRY_AFTER)}; default: 1"
     )
 
 
 @fault_router.get("/v1/faults", response_model=m.page_of("Faults", m.FaultView))
 def list_faults(services: ServicesDep, by: Caller) -> Json:
-    """List the faults in force, the oldest first."""
+    """List active faults, oldest first."""
     del by
     return {"items": fault_views(services.plane.faults), "next": None}
 
 
 @fault_router.post("/v1/faults", response_model=m.FaultView, status_code=201)
 def set_fault(services: ServicesDep, by: Caller, body: NewFault) -> Json:
-    """Let the metadata plane misbehave, for rehearsals."""
+    """Inject a fault into the metadata plane, for rehearsals."""
     fault = fault_of(
         body.kind,
         on=body.on,
@@ -120,7 +125,7 @@ def set_fault(services: ServicesDep, by: Caller, body: NewFault) -> Json:
     )
     active = services.plane.add_fault(fault, by=by.name)
     _log.warning(
-        "%s has set the fault %s, %s: VMs are answered wrongly on purpose",
+        "%s injected fault %s (%s): VMs get faulty responses on purpose",
         by.name,
         active.id,
         fault.kind,
@@ -130,16 +135,16 @@ def set_fault(services: ServicesDep, by: Caller, body: NewFault) -> Json:
 
 @fault_router.delete("/v1/faults", status_code=204)
 def clear_faults(services: ServicesDep, by: Caller) -> None:
-    """End all faults."""
+    """Clear all faults."""
     services.plane.clear_faults()
-    _log.warning("%s has cleared all faults", by.name)
+    _log.warning("%s cleared all faults", by.name)
 
 
 @fault_router.delete("/v1/faults/{id}", status_code=204)
 def clear_fault(services: ServicesDep, by: Caller, id: str) -> None:
-    """End one fault."""
+    """Clear one fault."""
     services.plane.clear_faults(id)
-    _log.warning("%s has cleared the fault %s", by.name, id)
+    _log.warning("%s cleared fault %s", by.name, id)
 
 
 def fault_views(faults: ActiveFaults) -> list[Json]:

@@ -58,9 +58,9 @@ async def healthz() -> Response:
     "/readyz", response_model=m.ReadyView, responses={503: {"model": m.NotReadyView}}
 )
 async def readyz(request: Request) -> Response:
-    """Report whether writes succeed and VMs are shown what the journal says.
+    """Report whether writes succeed and VMs see current documents.
 
-    `warnings` are problems that do not make the service unready.
+    `warnings` lists problems that do not make the service unready.
     """
     services: Services = request.app.state.services
     health = services.health()
@@ -79,7 +79,7 @@ async def readyz(request: Request) -> Response:
     "/v1/notifiers", response_model=m.page_of("Notifiers", TargetStatus)
 )
 def list_notifiers(services: ServicesDep, by: Caller) -> Json:
-    """Tell of each target how far it is, and what keeps it."""
+    """Show the delivery status of each notification target."""
     del by
     targets = [
         replace(target, lag_seconds=round(target.lag_seconds, 3))
@@ -93,7 +93,7 @@ def list_notifiers(services: ServicesDep, by: Caller) -> Json:
 
 @docs_router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> HTMLResponse:
-    """Show the API; on the event loop, because anyone may ask for it."""
+    """Show a page about the API; on the event loop, because it needs no token."""
     spec = request.app.openapi()
     sections = "".join(_sections(spec["paths"]))
     title = escape(spec["info"]["title"])

@@ -55,7 +55,7 @@ class ActiveFaults:
         self._hits: dict[FaultKind, int] = {}  # requests that it was applied to
 
     def add(self, fault: Fault, now: float, *, by: str, at: datetime) -> ActiveFault:
-        """Activate `fault`, after those that are active already."""
+        """Activate `fault` after those that are already active."""
         check_fault(fault)
         self._last_id += 1
         active = ActiveFault(
@@ -76,7 +76,7 @@ class ActiveFaults:
         elif id_ in self._active:
             ended = [self._active[id_]]
         else:
-            raise NotFound(f"there is no fault {id_} in force; it may have ended")
+            raise NotFound(f"active fault {id_} not found; it may have ended")
         for active in ended:
             del self._active[active.id]
         return ended

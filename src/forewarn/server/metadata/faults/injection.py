@@ -2,8 +2,8 @@
 
 1. Error responses (4xx, 5xx) are sent before anything is done: an approval that meets
    one is not carried out.
-2. An approval is carried out if its response is late, reset or truncated. The client
-   cannot know.
+2. An approval whose response is late, reset or truncated is carried out. The client
+   cannot know that.
 """
 
 import copy
@@ -197,7 +197,7 @@ class FaultInjector:
     def _vm_name(self, vm: str) -> str:
         entry = self._handler.directory.find("", vm)
         if entry is None:
-            raise NotFound(f"there is no VM {vm} in the fleet")
+            raise NotFound(f"VM {vm} not found in the fleet")
         return entry.vm.name
 
     def _expire(self, id_: str) -> None:

@@ -30,7 +30,7 @@ class RequestObserver(Protocol):
     """Observes every request. Calls come from the metadata loop and must be short."""
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
-        """Respond to a request for the rehearsal itself; None if it is for the VM."""
+        """Respond to a request for the rehearsal itself; return None for any other."""
 
     def started(self, vm: str | None, at: float) -> None:
         """Record the arrival of a request, which may be held for a while."""

@@ -43,7 +43,7 @@ class InstrumentedPlane(MetadataPlane):
         chance: Callable[[], float] = random,
         on_faults: Callable[[], None] = lambda: None,
     ) -> None:
-        """Show all requests to `observer`, and draw faults with `chance`.
+        """Report all requests to `observer`, and draw faults with `chance`.
 
         `on_faults` is called when the active faults have changed.
         """

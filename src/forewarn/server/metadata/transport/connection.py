@@ -32,7 +32,7 @@ _WRITE_TIMEOUT = 10  # seconds without the client reading responses
 _DRAIN_TIMEOUT = 2  # seconds that unwanted input is read and dropped
 _MAX_DRAINED = 1024 * 1024  # bytes
 
-_STRANGERS = "all strangers"  # no VM has this name; they take turns as one caller
+_STRANGERS = "all strangers"  # no VM has this name; they share one turn
 
 _NO_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER on, for 0 s: the peer sees a reset
 
@@ -43,12 +43,12 @@ _OVER = (ConnectionState.DRAIN, ConnectionState.CLOSED)
 _CANNOT_WRITE = error(
     503, "The service cannot write at the moment; try again", Retry_After="5"
 )
-_DAMAGED = error(503, "The service cannot write until its operator has repaired it")
-_FAILED = error(500, "The service failed; its log says why")
+_DAMAGED = error(503, "The service cannot write until an operator repairs it")
+_FAILED = error(500, "Internal error; see the service's log")
 _TOO_SLOW = error(408, "The request took too long to arrive")
 _TOO_MANY_APPROVALS = error(
     429,
-    "An approval of this VM is in progress, and another one waits; try again",
+    "This VM has one approval in progress and another one waiting; try again",
     Retry_After="1",
 )
 _TOO_MANY_CONNECTIONS = error(
@@ -108,7 +108,7 @@ class MetadataConnection(asyncio.Protocol):
         return self._plane.handler.refuse(response, self._address, is_head=is_head)
 
     def may_proceed(self) -> bool:
-        """Whether this caller may be served now, and not only when it is its turn."""
+        """Whether this caller may be served now instead of waiting for its turn."""
         return self._plane.turns.admits(self._turn_name)
 
     def _handle_again(self, *, may_wait: bool) -> bytes | Deferred:
@@ -376,5 +376,5 @@ def _failure(problem: Exception) -> Response:
         return _CANNOT_WRITE
     if isinstance(problem, ForewarnError):
         return error(400, f"Bad request. {problem}")
-    _log.error("a request failed", exc_info=problem)
+    _log.error("a metadata request failed", exc_info=problem)
     return _FAILED

@@ -76,13 +76,13 @@ class Application(Protocol[_Covariant]):
     """Handles requests."""
 
     def handle(self, request: Request, body: bytes) -> bytes | _Covariant:
-        """Return the response, or what must be done first."""
+        """Return the response, or the work that must be done first."""
 
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
         """Return the last response of a connection."""
 
     def may_proceed(self) -> bool:
-        """Whether requests may be parsed now, and not only when it is their turn."""
+        """Whether requests may be parsed now instead of waiting for their turn."""
 
 
 class HeadCache:
@@ -158,7 +158,7 @@ class Http1Connection(Generic[_Deferred]):
     def request(self) -> Request:
         """The request whose response is deferred."""
         if self._request is None:
-            raise LookupError("no answer is deferred")
+            raise LookupError("no response is deferred")
         return self._request
 
     @property
@@ -280,7 +280,7 @@ class Http1Connection(Generic[_Deferred]):
         head = buffer[begin : begin + MAX_HEAD]
         check_lines(head, max(0, self._searched - begin))
         if size > MAX_HEAD:
-            raise BadRequest(error(431, f"The head is over {MAX_HEAD} bytes"))
+            raise BadRequest(error(431, f"The head is larger than {MAX_HEAD} bytes"))
         self.state = (
             ConnectionState.HEAD if begin < len(buffer) else ConnectionState.IDLE
         )
@@ -383,7 +383,7 @@ class _ChunkedBody:
             raise _too_large()
         self._chunks += 1
         if self._chunks > _MAX_CHUNKS and length:
-            raise BadRequest(error(413, f"The body has over {_MAX_CHUNKS} chunks"))
+            raise BadRequest(error(413, f"The body has more than {_MAX_CHUNKS} chunks"))
         self._in_trailers = length == 0
         self._left = length + 2 if length else 0
 
@@ -393,4 +393,4 @@ def _too_large() -> BadRequest:
 
 
 def _broken_chunks() -> BadRequest:
-    return BadRequest(error(400, "Bad request. The chunks of the body are broken"))
+    return BadRequest(error(400, "Bad request. The chunked body is malformed"))

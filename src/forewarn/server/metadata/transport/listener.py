@@ -1,6 +1,6 @@
 """Listening sockets that can refuse connections for a while.
 
-The original sockets stay open, and so keep their ports. The event loop gets duplicates,
+The original sockets stay open to keep their ports. The event loop gets duplicates,
 which are closed while connections are refused.
 """
 

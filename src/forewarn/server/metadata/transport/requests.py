@@ -155,13 +155,13 @@ def _request_line(head: bytes) -> tuple[str, str, bytes]:
         raise _bad("this is not an HTTP request")
     method, target, version = line.groups()
     if version not in (b"1.1", b"1.0"):
-        raise BadRequest(error(505, "Only HTTP/1.1 and HTTP/1.0 are spoken here"))
+        raise BadRequest(error(505, "Only HTTP/1.1 and HTTP/1.0 are supported"))
     return method.decode(), target.decode(), version
 
 
 def _parse_headers(head: bytes) -> _Headers:
     if b"\r\n " in head or b"\r\n\t" in head:
-        raise _bad("header lines are not folded")
+        raise _bad("header lines must not be folded")
     headers = _Headers()
     try:
         httptools.HttpRequestParser(headers).feed_data(head)
@@ -170,7 +170,7 @@ def _parse_headers(head: bytes) -> _Headers:
     except httptools.HttpParserError as problem:
         raise _bad("this is not an HTTP request") from problem
     if headers.completed != 1:
-        raise _bad("this is not one HTTP request")
+        raise _bad("this is not a single HTTP request")
     return headers
 
 
@@ -182,7 +182,7 @@ def _host(hosts: list[str], *, is_http_1_0: bool) -> str | None:
         return None
     host = _HOST.fullmatch(hosts[0])
     if host is None:
-        raise _bad("the Host header names no host")
+        raise _bad("the Host header does not contain a valid host")
     return host[1].lower().removesuffix(".")
 
 
@@ -192,9 +192,9 @@ def _split_target(method: str, target: str) -> tuple[str, tuple[tuple[str, str],
         return target, ()
     target_match = _TARGET.fullmatch(target)
     if target_match is None or method == "CONNECT":
-        raise _bad("the target is neither a path nor the address of one")
+        raise _bad("the request target must be a path or an http URL")
     if "%" in target and _BAD_ESCAPE.search(target):
-        raise _bad("the target holds a broken escape")
+        raise _bad("the request target contains an invalid percent escape")
     raw_path, raw_query = target_match.groups(default="")
     if raw_query.count("&") >= _MAX_PARAMETERS:
         raise _bad(f"the query has more than {_MAX_PARAMETERS} parameters")
@@ -226,15 +226,15 @@ def _wait(preferences: list[str]) -> int | None:
 def _framing(headers: _Headers) -> tuple[int, bool]:
     lengths, codings = headers.all("content-length"), headers.all("transfer-encoding")
     if lengths and codings:
-        raise _bad("Content-Length and Transfer-Encoding contradict each other")
+        raise _bad("Content-Length and Transfer-Encoding cannot be combined")
     if codings:
         if [coding.lower() for coding in codings] != ["chunked"]:
-            raise _bad("the only Transfer-Encoding understood is chunked")
+            raise _bad("the only supported Transfer-Encoding is chunked")
         return 0, True
     if not lengths:
         return 0, False
     if len(lengths) > 1 or not _LENGTH.fullmatch(lengths[0]):
-        raise _bad("Content-Length is not one number")
+        raise _bad("Content-Length must be a single number")
     return int(lengths[0]), False
 
 
@@ -243,4 +243,4 @@ def _bad(text: str) -> BadRequest:
 
 
 def _lone_cr_or_lf() -> BadRequest:
-    return _bad("lines end with CR LF, and hold neither alone")
+    return _bad("lines must end with CR LF and contain neither alone")
