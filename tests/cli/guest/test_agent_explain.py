@@ -104,8 +104,8 @@ Seen at 2026-01-28 12:00:30Z by web-0.
       say: logger going down | cat
     recover:
       say: logger going down | cat
-    Approved after all prepare hooks have succeeded, once the hook quorum
-      reports that all VMs are ready.
+    The event is approved after all prepare hooks have succeeded, when the hook
+      quorum reports that all VMs are ready.
   Rule "short freezes" does not match: its type is Reboot, not Freeze; its
     duration is unknown.
   Rule "others" also matches, but comes later: it matches every event.
@@ -151,13 +151,16 @@ def test_host_name_is_used_and_mentioned_without_a_name(
     explain: Explain,
 ) -> None:
     output = explain(DOCUMENT, *NOON, config=CONFIG.replace('name = "web-0"', "", 1))
-    assert "(the hostname; " in output
+    assert "which is this machine's hostname" in output
 
 
 def test_an_event_without_a_rule_is_left_alone(explain: Explain) -> None:
     config = '[[rules]]\nname = "r"\ntypes = ["Freeze"]\napprove = "never"\n'
     output = explain(DOCUMENT, *NOON, config=config)
-    assert "No rule matches: the agent does nothing." in output
+    assert (
+        "No rule matches: the agent neither runs hooks nor approves the event."
+        in output
+    )
     assert 'Rule "r" does not match: its type is Reboot, not Freeze' in output
 
 
@@ -210,7 +213,7 @@ def test_started_event_is_not_prepared_for(explain: Explain) -> None:
     output = explain(started, *NOON)
     assert "prepare (all" not in output
     assert "    recover:\n" in output
-    assert "Already started, so there is nothing to approve." in output
+    assert "The event has started, so there is nothing to approve." in output
 
 
 def test_document_without_events_is_reported(explain: Explain) -> None:
@@ -250,7 +253,7 @@ def test_file_that_is_missing_or_not_json_is_refused(
     with pytest.raises(InvalidInput, match=r"cannot read .*x: no such file"):
         explain(str(tmp_path / "x"))
     (tmp_path / "x").write_text("<html>")
-    with pytest.raises(InvalidInput, match="x is not valid JSON"):
+    with pytest.raises(InvalidInput, match="x is not a JSON document"):
         explain(str(tmp_path / "x"))
 
 

@@ -33,7 +33,7 @@ def test_unit_is_written_and_next_steps_are_printed(
     assert f"agent --config {file}\n" in written.read_text()
     assert stat.S_IMODE(written.stat().st_mode) == 0o644
     assert capsys.readouterr() == (
-        f"wrote {written}; next, run:\n"
+        f"wrote {written}; next:\n"
         "  systemctl daemon-reload\n"
         "  systemctl enable --now forewarn-agent.service\n",
         "",
@@ -79,7 +79,7 @@ def test_printed_unit_equals_the_written_one(
 
 def test_unit_changed_by_hand_is_kept(tmp_path: Path) -> None:
     (tmp_path / NAME).write_text("[Service]\nNice=5\n")
-    with pytest.raises(Conflict, match="is different; --print shows"):
+    with pytest.raises(Conflict, match="is different; show the new unit"):
         install(tmp_path)
     assert (tmp_path / NAME).read_text() == "[Service]\nNice=5\n"
 
@@ -98,7 +98,7 @@ def test_installing_again_changes_nothing(
     capsys.readouterr()
     assert install(tmp_path) == 0
     assert (tmp_path / NAME).stat().st_ino == before.st_ino
-    assert "already up to date" in capsys.readouterr().out
+    assert "is up to date" in capsys.readouterr().out
 
 
 def test_install_prints_json(
@@ -118,11 +118,11 @@ def test_install_prints_json(
     assert shown["text"] == (tmp_path / NAME).read_text()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
 def test_install_without_root_is_refused(tmp_path: Path) -> None:
     os.seteuid(65534)
     try:
-        with pytest.raises(Conflict, match="run this as root, or use --print"):
+        with pytest.raises(Conflict, match="run as root, or use --print"):
             install(tmp_path)
     finally:
         os.seteuid(0)
@@ -130,6 +130,6 @@ def test_install_without_root_is_refused(tmp_path: Path) -> None:
 
 def test_missing_unit_folder_is_an_error_message(tmp_path: Path) -> None:
     with pytest.raises(
-        Conflict, match="gone not found: this machine does not seem to use"
+        Conflict, match="gone not found: this machine does not seem to use systemd"
     ):
         install(tmp_path / "gone")

@@ -62,7 +62,7 @@ def report(state: Path, capsys: pytest.CaptureFixture[str]) -> Report:
 @pytest.mark.parametrize(
     ("more", "outcome"),
     [
-        ([], "not started yet"),
+        ([], "not started"),
         ([a_line("started")], "in progress"),
         (
             [a_line("started", early=True, approved_elsewhere=True)],
@@ -70,7 +70,7 @@ def report(state: Path, capsys: pytest.CaptureFixture[str]) -> Report:
         ),
         (
             [a_line("gone", impact={"boots": 0, "seconds": 3.0, "total": 4.0})],
-            "took place, interrupted for 4 s",
+            "completed, interrupted for 4 s",
         ),
     ],
 )
@@ -129,14 +129,14 @@ def test_exact_id_wins_over_a_longer_one(report: Report, state: Path) -> None:
 
 def test_ambiguous_id_is_refused(report: Report, state: Path) -> None:
     write(state, [a_sighting("E21"), a_sighting("E22")])
-    with pytest.raises(NotFound, match="several ids start with E2: E21, E22"):
+    with pytest.raises(NotFound, match="several events start with E2: E21, E22"):
         report("E2")
 
 
 @pytest.mark.parametrize("unknown", ["FFFF", f"{ID}0"])
 def test_an_unknown_id_is_refused(report: Report, state: Path, unknown: str) -> None:
     write(state, A_REBOOT)
-    with pytest.raises(NotFound, match=f"event {unknown} not found"):
+    with pytest.raises(NotFound, match=f"event {unknown}"):
         report(unknown)
 
 
@@ -218,7 +218,7 @@ def test_folder_without_a_record_is_an_error_message(
     report: Report, tmp_path: Path
 ) -> None:
     for where in ("none", "agent"):
-        with pytest.raises(NotFound, match="no audit log in"):
+        with pytest.raises(NotFound, match="contains no audit log of an agent"):
             report(where=("--state", str(tmp_path / where)))
 
 

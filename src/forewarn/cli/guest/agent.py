@@ -115,8 +115,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the agent until it receives a signal to stop."""
     if not sys.platform.startswith("linux"):
         raise CannotStart(
-            "the agent runs only on Linux; use `forewarn watch`, `forewarn approve` or"
-            " forewarn.Client instead"
+            "the agent requires Linux; use `forewarn watch`, `forewarn approve` or"
+            " forewarn.Client on this system"
         )
     from forewarn.agent import main
     from forewarn.agent.telemetry.logs import text_formatter

@@ -50,14 +50,14 @@ sent. DOCUMENT is a file that contains a document, a single event, or a line of
 the agent's audit log with an event."""
 
 _APPROVES: Mapping[ApprovalPolicy, str] = {
-    ApprovalPolicy.AFTER_HOOKS: "Approved after all prepare hooks have succeeded",
-    ApprovalPolicy.AT_ONCE: "Approved immediately",
-    ApprovalPolicy.NEVER: "Not approved by this agent",
+    ApprovalPolicy.AFTER_HOOKS: "approved after all prepare hooks have succeeded",
+    ApprovalPolicy.AT_ONCE: "approved immediately",
+    ApprovalPolicy.NEVER: "never approved by this agent",
 }
 _APPROVERS: Mapping[SharedApproval, str] = {
-    SharedApproval.LEADER: "by {first}, the first VM of the event",
-    SharedApproval.EACH: "by each VM independently",
-    SharedApproval.WHEN_READY: "once the hook {ready} reports that all VMs are ready",
+    SharedApproval.LEADER: "by {first}, the first of its resources",
+    SharedApproval.EACH: "by each VM for itself",
+    SharedApproval.WHEN_READY: "when the hook {ready} reports that all VMs are ready",
 }
 
 #: Steps that are skipped once an event has started.
@@ -154,7 +154,7 @@ def _read_input(name: str) -> _Input:
         why = (error.strerror or str(error)).lower()
         raise InvalidInput(f"cannot read {where}: {why}") from error
     except (ValueError, RecursionError):
-        raise InvalidInput(f"{where} is not valid JSON") from None
+        raise InvalidInput(f"{where} is not a JSON document") from None
     if not isinstance(plain, dict):
         raise InvalidInput(f"{where} is not a JSON object")
     if "Events" in plain or "EventId" in plain:
@@ -169,7 +169,7 @@ def _read_input(name: str) -> _Input:
         )
     if "what" in plain:
         raise InvalidInput(
-            f"{where} is a line of the audit log without an event; use a line with"
+            f"{where} is a line of the audit log without an event; use one with"
             ' "what": "seen"'
         )
     raise InvalidInput(f"{where} has neither Events nor an EventId")
@@ -195,8 +195,8 @@ def _page(
     heading = f"Seen at {format_time(at)} by {who}."
     if plan.name is None and given.is_mine is None:
         heading = (
-            f"Seen at {format_time(at)} by {who} (the hostname; the agent would use the"
-            " name in /metadata/instance). Set --name for another VM."
+            f"Seen at {format_time(at)} by {who}, which is this machine's hostname. The"
+            " agent uses the name from /metadata/instance; to set it here, use --name."
         )
     yield paragraph(heading, 0)
     if not cases:
@@ -209,7 +209,9 @@ def _case_lines(plan: Plan, case: _Case) -> Iterator[str]:
     yield from _event_lines(case)
     rule = case.verdict.rule
     if rule is None:
-        yield paragraph("  No rule matches: the agent does nothing.")
+        yield paragraph(
+            "  No rule matches: the agent neither runs hooks nor approves the event."
+        )
     else:
         yield paragraph(f'  Rule "{rule.name}" matches: {"; ".join(case.verdict.why)}.')
         yield from _consequences(plan, rule, case.event)
@@ -243,12 +245,12 @@ def _consequences(plan: Plan, rule: Rule, event: ScheduledEvent) -> Iterator[str
         for name in names:
             yield paragraph(f"      {name}: {_command(plan.hooks[name])}", 8)
     if has_started:
-        yield "    Already started, so there is nothing to approve."
+        yield "    The event has started, so there is nothing to approve."
         return
-    first = event.resources[0] if event.resources else "another VM"
+    first = event.resources[0] if event.resources else "no VM"
     who = _APPROVERS[rule.together].format(ready=rule.ready, first=first)
     ending = "" if rule.approve is ApprovalPolicy.NEVER else f", {who}"
-    yield paragraph(f"    {_APPROVES[rule.approve]}{ending}.", 6)
+    yield paragraph(f"    The event is {_APPROVES[rule.approve]}{ending}.", 6)
 
 
 def _command(hook: Hook) -> str:

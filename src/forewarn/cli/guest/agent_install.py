@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     is_new = _install(path, text, force=bool(args.force))
     if not file.exists():
-        write_error(f"{file} does not exist yet; the agent cannot start without it")
+        write_error(f"{file} does not exist yet; create it before you start the agent")
     _write_next_steps(path, is_new=is_new, json=args.json)
     return 0
 
@@ -74,13 +74,13 @@ def _install(path: Path, text: str, *, force: bool) -> bool:
             return False
         if before is not None and not force:
             raise Conflict(
-                f"{path} exists and is different; --print shows the new unit, --force"
-                " overwrites the file"
+                f"{path} already exists and is different; show the new unit with"
+                " --print, or overwrite the old one with --force"
             )
         _replace(path, text)
     except PermissionError as error:
         raise Conflict(
-            f"this user cannot write {path}; run this as root, or use --print"
+            f"cannot write {path}: permission denied; run as root, or use --print"
         ) from error
     except FileNotFoundError as error:
         raise Conflict(
@@ -115,6 +115,6 @@ def _write_next_steps(path: Path, *, is_new: bool, json: bool | None) -> None:
     if json:
         write_json({"unit": str(path), "is_new": is_new, "next": [*_NEXT]})
         return
-    write(f"{'wrote' if is_new else 'already up to date:'} {path}; next, run:")
+    write(f"{f'wrote {path}' if is_new else f'{path} is up to date'}; next:")
     for command in _NEXT:
         write(f"  {command}")

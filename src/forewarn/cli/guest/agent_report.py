@@ -87,8 +87,9 @@ def report(args: argparse.Namespace) -> int:
     else:
         _write_story(_full_id(args.event, events), record, json=args.json)
     if record.broken:
-        lines = count(record.broken, "line")
-        write_error(f"{lines} of the audit log could not be read")
+        write_error(
+            f"{count(record.broken, 'line')} of the audit log could not be read"
+        )
     return 0
 
 
@@ -132,8 +133,8 @@ def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
     try:
         if not record.exists():
             raise NotFound(
-                f"no audit log in {folder}; use --state or --config to name the"
-                " agent's state folder"
+                f"{folder} contains no audit log of an agent; set the directory with"
+                " --state or --config"
             )
         return record, summarize(map(read_entry, record))
     except OSError as error:
@@ -150,8 +151,8 @@ def _full_id(given: str, events: Mapping[str, EventSummary]) -> str:
     if len(ids) == 1 and given:
         return ids[0]
     if ids:
-        raise NotFound(f"several ids start with {given}: {join_names(ids)}")
-    raise NotFound(f"event {given} not found; run without EVENT to list all events")
+        raise NotFound(f"several events start with {given}: {join_names(ids)}")
+    raise NotFound(f"event {given} not found in the audit log; omit EVENT to list all")
 
 
 # --- table of all events -----------------------------------------------------
@@ -203,8 +204,8 @@ def _state(summary: EventSummary) -> str:
     if summary.is_canceled:
         return "canceled"
     if summary.gone_at is not None:
-        return "took place"
-    return "not started yet" if summary.started_at is None else "in progress"
+        return "completed"
+    return "not started" if summary.started_at is None else "in progress"
 
 
 # --- story of one event ------------------------------------------------------
@@ -234,7 +235,7 @@ def _story_lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
         date, _, time = at.removesuffix("Z").partition(" ")
         if date != day:
             day = date
-            yield f"timeline of {date}, in UTC"
+            yield f"{date} (UTC)"
         after = (
             f" ({unbroken('+' + format_duration(entry.after))})" if entry.after else ""
         )
