@@ -1,7 +1,7 @@
 """Raw HTTP connections that send exact bytes and keep a transcript.
 
-Libraries normalize what they send and read. Here the spelling of a header matters, and
-a failure has to show what was transmitted.
+Libraries normalize requests and responses. Here the spelling of a header matters, and a
+failure has to show the exact bytes.
 """
 
 import json
@@ -78,7 +78,7 @@ class ReceivedResponse:
         assert self.header("Content-Type") == "application/json; charset=utf-8"
         text = self["error"]
         assert isinstance(text, str), f"error is text, not {text!r}"
-        assert text, "an error is a sentence, not nothing"
+        assert text, "expected an error message, seen none"
         return text
 
 

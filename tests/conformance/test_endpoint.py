@@ -30,7 +30,9 @@ def test_responses_are_http_1_1(vm: VM) -> None:
 def test_get_reads_and_post_approves(vm: VM) -> None:
     assert vm.get().status == 200
     refused = vm.post(b'{"StartRequests":[]}')
-    assert refused.status == 400, "a bad approval is a bad request, not a bad method"
+    assert refused.status == 400, (
+        "expected an error about the body, not about the method"
+    )
 
 
 @fact("1.2b")
@@ -172,7 +174,9 @@ def test_no_authentication_is_required(vm: VM) -> None:
 def test_clients_are_identified_by_their_address(fleet: TemporaryFleet) -> None:
     where = urlsplit(fleet.vm.endpoint)
     if where.hostname != "127.0.0.1":
-        pytest.skip("needs an endpoint on 127.0.0.1, to ask from several addresses")
+        pytest.skip(
+            "needs an endpoint on 127.0.0.1, to send requests from several addresses"
+        )
     host = secrets.randbelow(200)
     pair = [f"127.{host + 1}.{secrets.randbelow(250)}.{address}" for address in (7, 8)]
     names = [fleet.add_standalone_vm(addresses=[address]).name for address in pair]
@@ -207,7 +211,7 @@ def test_a_forwarded_request_is_refused_on_every_path(
 @pytest.mark.parametrize("header", ["Origin: null", "Sec-Fetch-Site: same-origin"])
 @pytest.mark.parametrize("target", [events(NEWEST), "/metadata/instance", "/other"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_request_of_a_browser_is_refused_on_every_path(
+def test_a_request_from_a_browser_is_refused_on_every_path(
     vm: VM, target: str, header: str, method: str
 ) -> None:
     answer = vm.send(target, header, method=method)
@@ -216,7 +220,7 @@ def test_a_request_of_a_browser_is_refused_on_every_path(
 
 
 @fact("1.9b")
-def test_a_request_of_node_is_answered(vm: VM) -> None:
+def test_a_request_from_node_succeeds(vm: VM) -> None:
     assert vm.get("Sec-Fetch-Mode: cors", "Accept-Language: *").status == 200
 
 
@@ -232,7 +236,7 @@ def test_a_host_with_an_unknown_name_is_refused(vm: VM, host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["169.254.169.254", "[fe80::1]:80", "localhost", "metadata:8254", ""]
 )
-def test_a_host_without_a_dot_or_with_an_address_is_answered(vm: VM, host: str) -> None:
+def test_a_host_without_a_dot_or_with_an_address_is_accepted(vm: VM, host: str) -> None:
     assert _get_from(vm, host).status == 200
 
 

@@ -121,7 +121,9 @@ def test_resources_are_in_natural_order(fleet: TemporaryFleet) -> None:
     vms = fleet.group(11, vms={"host": host, "update_domain": 0})
     fleet.announce("Freeze", host=host)
     expected = [vm.name for vm in vms]
-    assert expected != sorted(expected), "the names tell natural from plain order"
+    assert expected != sorted(expected), (
+        "expected names whose natural order is not alphabetical"
+    )
     assert vms[0].event()["Resources"] == expected
 
 

@@ -56,7 +56,7 @@ def test_since_2017_08_01_a_post_needs_the_header(
 
 
 @fact("2.2b")
-def test_in_2017_03_01_a_post_without_the_header_is_not_refused_as_such(vm: VM) -> None:
+def test_in_2017_03_01_a_post_without_the_header_gets_no_header_error(vm: VM) -> None:
     answer = vm.post(b"{}", version="2017-03-01", marked=False)
     assert answer.body != vm.get(marked=False).body
 

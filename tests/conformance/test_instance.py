@@ -117,7 +117,7 @@ def test_versions_are_listed_without_naming_one(vm: VM) -> None:
 @fact("13.1g")
 def test_all_values_are_text(vm: VM) -> None:
     odd = [leaf for leaf in leaves(read(vm).json) if not isinstance(leaf, str)]
-    assert odd == [], f"expected nothing but text, seen {odd}"
+    assert odd == [], f"expected only text, seen {odd}"
 
 
 @fact("13.1g")

@@ -22,7 +22,7 @@ FORMS = (
 def tag(vm: VM) -> str:
     """Return the ETag of the document."""
     value = vm.get().header("ETag")
-    assert value, "expected an ETag in the answer to a GET, seen none"
+    assert value, "expected an ETag in the response, seen none"
     return value
 
 

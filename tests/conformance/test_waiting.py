@@ -1,4 +1,4 @@
-"""Long polls: waiting for a change in one request (4.2k to 4.2q)."""
+"""Long polls (4.2k to 4.2q)."""
 
 import time
 
@@ -17,9 +17,7 @@ def tag_of(vm: VM) -> str:
 
 
 def response_to_change(fleet: TemporaryFleet, wait: str) -> ReceivedResponse:
-    """Send a long poll, check that it is held, announce something, return the
-    response.
-    """
+    """Announce an event during a long poll and return the response to the poll."""
     (vm, _) = fleet.group()
     headers = (f"If-None-Match: {tag_of(vm)}", f"Prefer: {wait}")
     with vm.line() as line:
@@ -52,7 +50,7 @@ def test_a_long_poll_returns_when_the_document_changes(fleet: TemporaryFleet) ->
 
 
 @fact("4.2l")
-def test_a_change_of_another_group_does_not_end_a_long_poll(
+def test_a_change_in_another_group_does_not_end_a_long_poll(
     fleet: TemporaryFleet,
 ) -> None:
     (vm, _), (other, _) = fleet.group(), fleet.group()

@@ -60,7 +60,7 @@ def test_a_document_is_json_in_utf_8(vm: VM, version: str) -> None:
 def test_a_response_has_a_date(vm: VM) -> None:
     date = vm.get().header("Date") or ""
     form = r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
-    assert re.fullmatch(form, date), f"expected a date as HTTP has it, seen {date!r}"
+    assert re.fullmatch(form, date), f"expected an HTTP date, seen {date!r}"
 
 
 @fact("4.1d")

@@ -38,7 +38,7 @@ def test_the_first_request_enables_scheduled_events(fleet: TemporaryFleet) -> No
     (vm, other) = fleet.group()
     vm.get()
     fleet.announce("Reboot", other, source="User")
-    assert vm.statuses == ["Scheduled"], "who listens is asked"
+    assert vm.statuses == ["Scheduled"], "expected an enabled group to get notice"
 
 
 @fact("10.2")
@@ -79,7 +79,9 @@ def test_planned_maintenance_is_announced_after_24_hours_without_requests(
 def test_the_first_request_gets_a_response_immediately(fleet: TemporaryFleet) -> None:
     answers = [fleet.add_standalone_vm().get() for _ in range(3)]
     assert {each.status for each in answers} == {200}
-    assert min(each.seconds for each in answers) < PROMPT  # one may have had bad luck
+    assert (
+        min(each.seconds for each in answers) < PROMPT
+    )  # the others may be slow by chance
 
 
 @pytest.fixture
@@ -94,7 +96,9 @@ def test_a_setting_delays_the_first_request(slow: TemporaryFleet) -> None:
     first, *later = [vm.get() for _ in range(4)]
     assert {each.status for each in (first, *later)} == {200}
     assert first.seconds >= DELAY / 2
-    assert min(each.seconds for each in later) < DELAY / 2  # one may have bad luck
+    assert (
+        min(each.seconds for each in later) < DELAY / 2
+    )  # the others may be slow by chance
 
 
 def is_enabled(fleet: TemporaryFleet, vm: VM) -> bool:
@@ -113,7 +117,9 @@ def test_scheduled_events_is_enabled_during_the_delay(slow: TemporaryFleet) -> N
         assert line.is_quiet(0.3), "expected the request to be delayed"
         slow.announce("Reboot", other, source="User")
         (event,) = line.read()["Events"]
-    assert event["EventStatus"] == "Scheduled", "who listens is asked"
+    assert event["EventStatus"] == "Scheduled", (
+        "expected an enabled group to get notice"
+    )
 
 
 @fact("10.3d")
@@ -140,7 +146,7 @@ def test_an_approval_during_the_delay_takes_effect_immediately(
     with vm.line() as line:
         line.write(post)
         until(lambda: slow.phase(announced) == "STARTED")
-        assert line.is_quiet(0.3), "expected the answer to be delayed"
+        assert line.is_quiet(0.3), "expected the response to be delayed"
         assert line.read("POST").status == 200
 
 
