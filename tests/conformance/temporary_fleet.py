@@ -155,7 +155,7 @@ class TemporaryFleet:
 def a_temporary_fleet(
     control: ControlClient, vm: VM, leftovers: list[TemporaryFleet]
 ) -> Iterator[TemporaryFleet]:
-    """Set up a fleet; clean it up, or add it to `leftovers` if events are still live."""
+    """Set up a fleet; clean it up, or add it to `leftovers` if events are live."""
     fleet = TemporaryFleet(control=control, vm=vm)
     try:
         if fleet.endpoint_of("unknown").send("/metadata/versions").status == 404:
