@@ -1,4 +1,4 @@
-"""Guards of the layout: package sizes, names, and plain docstrings."""
+"""Guards of the layout: package sizes and names."""
 
 import ast
 import re
@@ -24,13 +24,6 @@ PARTICIPLES = re.compile(
     "|lost|made|meant|met|said|seen|sent|shown|spoken|taken|told|written"
 )
 
-#: Words that make a sentence sound translated.
-GUARD_WORDS = re.compile(
-    r"\b(whoever|befall\w*|anew|seldom|in earnest|for want of|lest|take leave"
-    r"|wears out)\b",
-    re.IGNORECASE,
-)
-
 
 def modules() -> Iterator[Path]:
     return (path for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
@@ -49,13 +42,6 @@ def is_verb_form(name: str) -> bool:
         and (word.endswith(("ing", "ed")) or PARTICIPLES.fullmatch(word))
         for word in name.split("_")
     )
-
-
-def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    for node in ast.walk(tree):
-        if isinstance(node, kinds) and (text := ast.get_docstring(node)):
-            yield getattr(node, "lineno", 1), text
 
 
 def test_no_package_is_too_large() -> None:
@@ -90,13 +76,3 @@ def test_modules_and_packages_are_named_with_nouns() -> None:
     parts = {part for path in modules() for part in path.relative_to(SOURCE).parts}
     names = {part.removesuffix(".py") for part in parts}
     assert [name for name in sorted(names) if is_verb_form(name)] == []
-
-
-def test_docstrings_are_plain_english() -> None:
-    found = [
-        f"{path}:{line}: {match[0]}"
-        for path, tree in trees(SOURCE, ROOT / "tests", ROOT / "benchmarks")
-        for line, text in docstrings(tree)
-        for match in GUARD_WORDS.finditer(text)
-    ]
-    assert found == []
