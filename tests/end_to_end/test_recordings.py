@@ -104,7 +104,7 @@ def record_a_life(path: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_recorded_life_is_replayed_in_the_same_order(
+def test_a_recorded_event_is_replayed_in_the_same_order(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "tape.jsonl"

@@ -22,7 +22,7 @@ def the_event(program: Program, vm: str, incarnation: int) -> Any:
     return event
 
 
-def test_a_reboot_in_real_time(tmp_path: Path) -> None:
+def test_a_reboot_completes_in_real_time(tmp_path: Path) -> None:
     options = ("--driver", "operator")  # it ends when the test says so
     with serving(tmp_path, *options, FOREWARN_SHOWN_REBOOT="0") as program:
         service = program.service
@@ -53,7 +53,7 @@ def test_a_reboot_in_real_time(tmp_path: Path) -> None:
         assert service.as_vm("db-0").body == EMPTY
 
 
-def test_a_reboot_from_the_command_line(tmp_path: Path) -> None:
+def test_a_reboot_completes_from_the_command_line(tmp_path: Path) -> None:
     with serving(tmp_path, "--clock", "manual", FOREWARN_TOKEN=None) as program:
         where = program.service.control
         forewarn = partial(run, tmp_path, FOREWARN_URL=where, FOREWARN_TOKEN=None)

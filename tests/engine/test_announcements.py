@@ -143,7 +143,7 @@ def test_a_preview_refuses_what_announce_refuses(system: System) -> None:
         preview(system.engine, Order(type=EventType.REBOOT), by="ops")
 
 
-def test_a_preview_shows_what_a_gate_blocks(system: System) -> None:
+def test_a_preview_shows_what_is_blocked(system: System) -> None:
     system.announce(an_emergency("web-0"))
     (held,) = previewed(system, an_emergency("web-1"))
     (free,) = previewed(system, an_emergency("db-0"))

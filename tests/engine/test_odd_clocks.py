@@ -179,7 +179,7 @@ def test_a_start_with_a_clock_behind_the_store_continues(
 # --- the ends of time --------------------------------------------------------
 
 
-def test_a_machine_in_1970_is_served(open_store: OpenStore) -> None:
+def test_the_service_works_with_a_clock_in_1970(open_store: OpenStore) -> None:
     machine = a_machine(open_store(), at=datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
     maintenance = machine.announce()
     machine.live(16 * MINUTE)

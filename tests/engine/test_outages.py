@@ -151,7 +151,7 @@ def test_an_emergency_is_not_delayed(system: System) -> None:
     assert starts(again) == {maintenance.id: NOON + HOUR}
 
 
-def test_younger_ones_queue_after_one_that_waits_for_notice(
+def test_younger_maintenance_queues_after_one_that_waits_for_notice(
     system: System,
 ) -> None:
     older = system.announce(a_reboot("web-0"))

@@ -99,7 +99,7 @@ def test_an_end_in_one_group_starts_maintenance_of_two_groups(
     assert system.phase(held.id) is Phase.STARTED
 
 
-def test_a_gate_in_either_group_blocks_maintenance_of_both(system: System) -> None:
+def test_a_blocker_in_either_group_blocks_maintenance_of_both(system: System) -> None:
     system.announce(an_emergency("web-1"))
     system.announce(an_emergency("db-1"))
     held = system.announce(a_reboot(host="host-a"))

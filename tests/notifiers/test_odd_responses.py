@@ -117,7 +117,7 @@ def test_success_with_an_incomplete_head_is_a_failure(
 # --- slow name resolution ----------------------------------------------------
 
 
-def test_name_resolution_counts_towards_the_timeout(
+def test_name_resolution_counts_toward_the_timeout(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find = socket.getaddrinfo

@@ -45,7 +45,7 @@ def test_user_in_the_url_becomes_basic_authentication(receiver: Receiver) -> Non
     assert base64.b64decode(sent) == b"me:p@ss"
 
 
-def test_a_header_wins_over_the_user_in_the_url(receiver: Receiver) -> None:
+def test_a_header_overrides_the_user_in_the_url(receiver: Receiver) -> None:
     url = receiver.url.replace("//", "//me:pass@")
     a_webhook(url, headers={"authorization": "Bearer x"}).notify(a_notice())
     (name,) = [

@@ -273,7 +273,7 @@ def test_a_sample_survives_errors(
     program.service.advance(5)
 
 
-def test_a_sample_treats_an_empty_body_as_no_news(
+def test_a_sample_treats_an_empty_body_as_no_change(
     program: Program, start: Start, command: list[str]
 ) -> None:
     if command[-1].endswith("with_forewarn.py"):

@@ -34,7 +34,7 @@ def announced(program: Program, vm: str) -> str:
 # --- as documented -----------------------------------------------------------
 
 
-def test_the_documented_commands_at_the_real_address(
+def test_the_documented_commands_work_at_the_real_address(
     deployment: Deployment,
 ) -> None:
     event = deployment.announce("reboot", "db-0")

@@ -137,7 +137,7 @@ def test_a_vm_with_sessions_at_the_deadline_is_not_ready(
     assert (ended.code, ended.err) == (1, "sessions left: 1\n")
 
 
-def test_a_vm_taken_out_by_somebody_else_stays_out(balancers: LoadBalancers) -> None:
+def test_a_vm_taken_out_by_someone_else_stays_out(balancers: LoadBalancers) -> None:
     balancers.tell("one", "set server web/web-0 state maint")
     assert balancers.run("prepare").code == 0
     assert balancers.states() == ["MAINT", "DRAIN"]

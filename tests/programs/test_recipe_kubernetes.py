@@ -62,7 +62,7 @@ def test_a_node_is_not_ready_if_anything_fails(
     assert kubernetes.run("prepare", FAILS=what).code != 0
 
 
-def test_a_node_cordoned_by_somebody_else_is_drained_and_stays_cordoned(
+def test_a_node_cordoned_by_someone_else_is_drained_and_stays_cordoned(
     kubernetes: HookEnvironment,
 ) -> None:
     kubernetes.write("node", "cordoned\n\n")

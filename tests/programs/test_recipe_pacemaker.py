@@ -71,7 +71,7 @@ def test_a_node_put_on_standby_by_the_hook_comes_back(
     assert pacemaker.calls() == ["crm_node -n"]
 
 
-def test_a_node_put_on_standby_by_somebody_else_stays_so(
+def test_a_node_put_on_standby_by_someone_else_stays_on_standby(
     pacemaker: HookEnvironment,
 ) -> None:
     pacemaker.write("standby", "on\n")

@@ -69,7 +69,7 @@ def test_an_unreadable_queue_is_not_treated_as_empty(slurm: HookEnvironment) -> 
     assert slurm.run("prepare").code != 0
 
 
-def test_a_node_drained_by_somebody_else_keeps_its_reason(
+def test_a_node_drained_by_someone_else_keeps_its_reason(
     slurm: HookEnvironment,
 ) -> None:
     slurm.write("node", drained("bad fan"))

@@ -141,7 +141,7 @@ def connections(deployment: Deployment) -> int:
 
 
 @needs("ss")
-def test_a_link_that_goes_down_affects_nobody_else(tmp_path: Path) -> None:
+def test_a_link_that_goes_down_affects_no_other(tmp_path: Path) -> None:
     with (
         a_deployment(tmp_path) as deployment,
         long_poll(deployment, "db-0"),

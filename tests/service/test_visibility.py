@@ -66,7 +66,7 @@ def test_commit_is_shown_again_on_a_new_connection(
     assert "Traceback" not in caplog.text
 
 
-def test_command_whose_commit_stays_invisible_is_told_so() -> None:
+def test_command_whose_commit_stays_invisible_fails() -> None:
     documents = FlakyDocuments(failures=100)
     with pytest.raises(Unavailable, match=f"saved, but VMs cannot see it yet: {CUT}"):
         readers_of(documents, patience=0.0).wake(7)

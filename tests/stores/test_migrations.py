@@ -301,7 +301,7 @@ def test_older_postgresql_database_is_refused_with_the_command(
     assert run(url, _COLUMNS) == before
 
 
-def test_older_postgresql_database_is_upgraded_when_asked_to(
+def test_older_postgresql_database_is_upgraded_on_request(
     url: str, newer: BecomeNewer
 ) -> None:
     newer(ADD_RACK)

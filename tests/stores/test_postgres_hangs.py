@@ -141,7 +141,7 @@ def test_every_wait_for_the_server_in_a_transaction_is_limited(
     assert seconds == [begin, whole, one, many, end]
 
 
-def test_silent_connection_delays_a_command_by_five_seconds_at_most() -> None:
+def test_unresponsive_connection_delays_a_command_by_at_most_five_seconds() -> None:
     limits = PostgresLimits()
     assert max(limits.idle, limits.statement) <= 4.0  # the rest is for a new one
     assert limits.statement + 100_000 * limits.row >= 100  # seconds, for a large fleet
@@ -178,7 +178,7 @@ def test_server_that_never_responds_is_refused(postgres: PostgresServer) -> None
             postgres_store(url, SHORT).open()
 
 
-def test_timeout_of_the_driver_reads_like_our_own() -> None:
+def test_timeout_of_the_driver_looks_like_our_own() -> None:
     """Both are 5 seconds long, so either can come first."""
     expired = psycopg.errors.ConnectionTimeout("connection timeout expired")
     assert describe_error(expired) == "does not answer"

@@ -96,7 +96,7 @@ PATHS = (
     ("raw", "status", "word"),
     [(b'{"colour":"red"}', 422, "colour"), (b"[]", 422, ""), (b"{no", 400, "")],
 )
-def test_a_body_that_is_no_object_with_known_keys_is_refused(
+def test_a_body_that_is_not_an_object_with_known_keys_is_refused(
     unchanged: ServiceHarness, path: str, raw: bytes, status: int, word: str
 ) -> None:
     answer = unchanged.post(path, raw=raw)

@@ -130,7 +130,7 @@ def test_a_freeze_is_reported_even_before_the_next_tick(
     assert environment.freeze_detector.take() == Impact()
 
 
-def test_nothing_ticks_while_nobody_watches(environment: DetectorEnvironment) -> None:
+def test_nothing_ticks_without_a_watcher(environment: DetectorEnvironment) -> None:
     threads = threading.active_count()
     assert environment.freeze_detector.take() == Impact()
     environment.watch()

@@ -31,7 +31,7 @@ def test_announcement_prints_what_happens_and_what_comes_next(
     )
 
 
-def test_several_maintenances_are_printed_in_order(service: Service, run: Cli) -> None:
+def test_several_announcements_are_printed_in_order(service: Service, run: Cli) -> None:
     first, second = a_maintenance(), a_maintenance(id=M2, vms=["web-2"])
     service.respond("POST", "/v1/maintenances", {"maintenances": [first, second]}, 201)
     out = run("announce reboot --group web")

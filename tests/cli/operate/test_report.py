@@ -133,7 +133,7 @@ def test_current_month_is_reported_so_far(report: Report) -> None:
     )
 
 
-def test_future_month_is_reported_as_not_begun(report: Report) -> None:
+def test_future_month_is_reported_as_not_started(report: Report) -> None:
     title = report(made_at="2025-12-31T23:59:59Z").splitlines()[0]
     assert title == "Maintenance in January 2026, all groups, which has not begun"
 
@@ -176,7 +176,7 @@ def test_stuck_maintenance_and_outages_are_reported(report: Report) -> None:
     assert "The service was away 2 times, for 1m 30s in all.\n" in page
 
 
-def test_month_without_maintenance_is_short(report: Report) -> None:
+def test_report_on_a_month_without_maintenance_is_short(report: Report) -> None:
     nothing = {"total": 0}
     page = report(maintenances=[], starts=nothing, notice=None, approvals=nothing)
     assert "Nothing started, so no promise was broken." in page

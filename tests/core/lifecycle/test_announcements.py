@@ -387,7 +387,7 @@ def test_a_blocked_emergency_stays_scheduled() -> None:
     assert maintenance.not_before == NOON
 
 
-def test_an_emergency_that_ignores_gates_starts_immediately_and_records_it() -> None:
+def test_an_emergency_that_ignores_blockers_starts_immediately_and_records_it() -> None:
     running = a_maintenance(
         "m0", phase=Phase.STARTED, events=[an_event(update_domain=1)]
     )

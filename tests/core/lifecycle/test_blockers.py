@@ -99,7 +99,7 @@ def test_maintenance_of_another_group_blocks_nothing() -> None:
     assert started(tick(running(elsewhere), due())) == ["due"]
 
 
-def test_a_gate_in_one_group_blocks_the_maintenance_in_all_its_groups() -> None:
+def test_a_blocker_in_one_group_blocks_the_maintenance_in_all_its_groups() -> None:
     shares = (
         an_event("e1", update_domain=1),
         an_event("e2", group="group1", update_domain=0, resources=("vm1",)),
@@ -201,7 +201,7 @@ def test_degraded_hardware_counts_as_planned() -> None:
     assert started(tick(running(), due(cause=Cause.DEGRADED))) == []
 
 
-def test_an_emergency_waits_unless_it_ignores_gates() -> None:
+def test_an_emergency_waits_unless_it_ignores_blockers() -> None:
     shares = [an_event("e1", update_domain=1)]
     patient = a_maintenance("due", events=shares, not_before=NOON, emergency=True)
     urgent = a_maintenance(
@@ -244,7 +244,7 @@ def test_a_wait_names_its_blocker() -> None:
 # --- the queue ---------------------------------------------------------------
 
 
-def test_only_the_oldest_of_several_due_ones_starts() -> None:
+def test_only_the_oldest_due_maintenance_starts() -> None:
     younger = a_maintenance(
         "younger", not_before=NOON - MINUTE, events=[an_event("e0", update_domain=0)]
     )
@@ -274,12 +274,12 @@ def queue() -> Iterable[Maintenance]:
     return running(), older
 
 
-def test_a_younger_one_queues_after_a_blocked_older_one() -> None:
+def test_younger_maintenance_queues_after_blocked_older_maintenance() -> None:
     younger = due("younger", an_event("e3", group="group1", resources=("vm1",)))
     assert started(tick(*queue(), younger)) == []
 
 
-def test_an_unblocked_one_still_queues_after_an_older_one() -> None:
+def test_unblocked_maintenance_still_queues_after_older_maintenance() -> None:
     harmless = due("harmless", an_event("e3", update_domain=0))
     assert started(tick(running(), harmless)) == ["harmless"]
     assert started(tick(*queue(), harmless)) == []
@@ -331,7 +331,7 @@ def test_nothing_queues_after_unplanned_maintenance() -> None:
     assert started(commands.tick(slice_, a_context(now))) == ["approved"]
 
 
-def test_one_that_ignores_gates_does_not_queue() -> None:
+def test_maintenance_that_ignores_blockers_does_not_queue() -> None:
     urgent = a_maintenance(
         "urgent",
         not_before=NOON,
@@ -342,7 +342,7 @@ def test_one_that_ignores_gates_does_not_queue() -> None:
     assert started(tick(*queue(), urgent)) == ["urgent"]
 
 
-def test_one_that_is_not_due_does_not_hold_up_the_queue() -> None:
+def test_maintenance_that_is_not_due_does_not_hold_up_the_queue() -> None:
     waiting, older = queue()
     patient = a_maintenance("older", events=older.events)
     younger = due("younger", an_event("e3", group="group1", resources=("vm1",)))

@@ -51,7 +51,7 @@ def test_one_unapproved_event_is_enough_to_wait() -> None:
     assert starts_at(apply_outage(slice_, 1, 30), NOON + 44 * MINUTE)
 
 
-def test_the_gate_names_the_groups_that_have_not_approved() -> None:
+def test_the_blocker_names_the_groups_that_have_not_approved() -> None:
     slice_ = apply_outage(a_host_of_two_groups(), 1, 30)
     now, opens_at = NOON + 30 * MINUTE, NOON + 44 * MINUTE
 
@@ -77,13 +77,13 @@ def test_without_an_outage_there_is_no_notice_blocker() -> None:
         assert [*policy.blockers(slice_, only(slice_), now)] == []
 
 
-def test_the_gate_is_predicted_before_the_maintenance_is_due() -> None:
+def test_the_blocker_is_predicted_before_the_maintenance_is_due() -> None:
     slice_ = apply_outage(announced(), 1, 5)
     (blocker,) = policy.blockers(slice_, only(slice_), NOON + 5 * MINUTE)
     assert (blocker.kind, blocker.opens_at) == ("notice", NOON + 19 * MINUTE)
 
 
-def test_both_gates_are_named_if_both_block() -> None:
+def test_both_blockers_are_named() -> None:
     running = a_maintenance("running", phase=Phase.STARTED)
     waiting = a_maintenance(
         "waiting", events=[an_event("e1", update_domain=1)], promised=900
@@ -118,7 +118,7 @@ def test_without_an_outage_the_only_moment_is_the_due_time(
     assert moments(slice_, NOON + SECOND) == [only(slice_).not_before]
 
 
-def test_approved_maintenance_has_no_gate_to_wait_for() -> None:
+def test_approved_maintenance_has_no_notice_blocker() -> None:
     slice_ = apply_outage(a_host_of_two_groups(), 1, 30)
     approved = replace(
         only(slice_),
@@ -143,7 +143,7 @@ def a_queue(type_: EventType = EventType.REBOOT) -> Slice:
     return a_slice(maintenances=[older, younger], outages=[an_outage(1, 30)])
 
 
-def test_younger_planned_ones_queue_after_one_that_waits_for_notice() -> None:
+def test_younger_planned_maintenance_queues_after_one_that_waits_for_notice() -> None:
     assert started(a_queue(), NOON + 30 * MINUTE) == []
     assert started(a_queue(), NOON + 44 * MINUTE) == ["older", "younger"]
 
@@ -152,7 +152,7 @@ def test_unplanned_maintenance_does_not_queue_after_it() -> None:
     assert started(a_queue(EventType.PREEMPT), NOON + 30 * MINUTE) == ["younger"]
 
 
-def test_a_coupled_terminate_waits_no_longer_than_the_other_s_not_before() -> None:
+def test_a_coupled_terminate_waits_at_most_until_the_not_before_of_the_other() -> None:
     slice_ = a_slice(vms=[a_vm("vm0"), a_vm("vm1")])
     both = announced(an_order(EventType.TERMINATE, vms=("vm0", "vm1")), slice_=slice_)
     first, other = both.maintenances.values()

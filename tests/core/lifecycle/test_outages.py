@@ -157,7 +157,7 @@ def test_an_emergency_is_not_delayed(notice: timedelta | None) -> None:
     assert notice is not None or only(slice_).phase is Phase.STARTED
 
 
-def test_an_emergency_blocked_by_a_gate_is_not_delayed_further() -> None:
+def test_a_blocked_emergency_is_not_delayed_further() -> None:
     running = a_maintenance("running", phase=Phase.STARTED, done=("vm0",))
     other = a_vm("vm1", update_domain=1)
     order = an_order(vms=("vm1",), emergency=True, reason="smoke")

@@ -81,7 +81,7 @@ def test_an_event_withdrawn_before_the_start_needs_no_approval() -> None:
     assert notice.saved == 10 * MINUTE
 
 
-def test_nothing_is_saved_if_a_gate_blocked_it_for_longer() -> None:
+def test_nothing_is_saved_if_a_blocker_held_it_for_longer() -> None:
     notice = audit_notice(a_start(20 * MINUTE, NOON + MINUTE), ())
     assert notice.saved == ZERO
     assert notice.used == 20 * MINUTE

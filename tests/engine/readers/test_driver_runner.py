@@ -290,7 +290,7 @@ def test_work_completed_in_the_meantime_is_not_handed_over(
     assert [work.maintenance for work in driver.works] == [slow.id]
 
 
-def test_work_that_ended_in_the_meantime_affects_nobody(open_store: OpenStore) -> None:
+def test_work_that_ended_in_the_meantime_has_no_effect(open_store: OpenStore) -> None:
     driver = RecordingDriver()
     system = a_system(open_store(), driver=driver)
     system.announce(an_emergency("web-0"))
@@ -355,7 +355,7 @@ def test_a_driver_call_is_counted_while_it_runs_and_timed(
     assert system.works.calls == 0
 
 
-def test_works_reports_its_position(system: System) -> None:
+def test_the_driver_runner_reports_its_position(system: System) -> None:
     system.announce(an_emergency("lone"))
     assert system.works.position < len(system.journal())
     system.works.catch_up()

@@ -256,7 +256,7 @@ def test_next_poll_is_due_when_the_state_may_have_changed(
     assert at == (None if wait is None else now + timedelta(seconds=wait))
 
 
-def test_system_clock_asks_for_a_longer_wait(serve: Serve, tmp_path: Path) -> None:
+def test_system_clock_has_a_longer_retry_after(serve: Serve, tmp_path: Path) -> None:
     service = serve(fleet=a_fleet(tmp_path), clock="system")
     answer = begun(service)
     assert answer.headers["Retry-After"] == "15"

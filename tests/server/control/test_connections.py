@@ -177,7 +177,7 @@ def test_plane_stops_during_a_handshake(tls: ssl.SSLContext) -> None:
 # --- connections that are not used -------------------------------------------
 
 
-def test_idle_connections_lock_nobody_out() -> None:
+def test_idle_connections_lock_out_no_client() -> None:
     with a_plane(connections=4) as place, ExitStack() as stack:
         for _ in range(8):
             stack.enter_context(socket.create_connection(place, PATIENCE))
@@ -427,7 +427,7 @@ def test_connection_with_an_unread_body_is_closed_in_time() -> None:
 
 
 @pytest.mark.parametrize("version", [b"1.1", b"1.1\r\nConnection: close", b"1.0"])
-def test_response_arrives_despite_an_unread_body(version: bytes) -> None:
+def test_response_arrives_although_the_body_is_unread(version: bytes) -> None:
     with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         client.sendall(b"POST / HTTP/%b\r\nContent-Length: 5000000\r\n\r\n" % version)
         client.sendall(b"a" * 5_000_000)

@@ -36,7 +36,7 @@ def phases(found: list[Any]) -> list[str]:
 # --- live maintenance operations ---------------------------------------------
 
 
-def test_live_maintenances_are_in_announcement_order(
+def test_live_maintenance_is_in_announcement_order(
     overview_service: RunningService,
 ) -> None:
     assert phases(items(overview_service)) == ["STARTED", "SCHEDULED"]
@@ -185,7 +185,7 @@ def test_maintenance_that_ended_before_since_is_omitted(
     assert item["maintenance"]["phase"] == "COMPLETED"
 
 
-def test_ended_maintenances_are_sorted_latest_first(service: RunningService) -> None:
+def test_ended_maintenance_is_sorted_latest_first(service: RunningService) -> None:
     ids = [service.announce(vms=["lone"])["id"] for _ in range(3)]
     for maintenance_id in (ids[1], ids[0], ids[2]):
         service.request("POST", f"/v1/maintenances/{maintenance_id}/cancel", {})

@@ -334,7 +334,7 @@ def test_a_restart_ends_no_session_and_revives_none(tmp_path: Path) -> None:
     assert statuses == [401, 200]
 
 
-def test_streams_look_again_after_the_session_has_ended() -> None:
+def test_streams_check_the_session_after_it_has_ended() -> None:
     calls: list[str] = []
     services = SimpleNamespace(
         sessions=SimpleNamespace(end=lambda by: calls.append("end"))
@@ -394,7 +394,7 @@ def test_key_without_a_cookie_belongs_to_a_session_that_has_ended(
     assert (answer.status, answer.detail) == (401, Lapsed.OVER.value)
 
 
-def test_session_from_before_the_upgrade_is_asked_to_sign_in_again(
+def test_session_from_before_the_upgrade_must_sign_in_again(
     serve: Serve,
 ) -> None:
     service = serve()

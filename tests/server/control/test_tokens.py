@@ -351,7 +351,7 @@ def refusals(service: RunningService) -> dict[str, int]:
     return attempts
 
 
-def test_guess_is_in_the_journal_without_the_token(service: RunningService) -> None:
+def test_invalid_token_is_journaled_without_the_token(service: RunningService) -> None:
     token_id = make(service, "ci", "viewer")["id"]
     tries = [f"fw_{token_id}_nearlyright", "sesame"]
     assert [try_token(service, guessed) for guessed in tries] == [401, 401]
