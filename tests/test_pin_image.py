@@ -131,7 +131,7 @@ def test_tag_is_pinned_to_the_digest_of_its_manifest(
     assert [*dockerfile.parent.iterdir()] == [dockerfile]
 
 
-def test_registry_may_ask_for_an_anonymous_token(
+def test_registry_may_require_an_anonymous_token(
     registry: Registry, dockerfile: Path
 ) -> None:
     registry.token = "t0k3n"

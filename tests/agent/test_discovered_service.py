@@ -18,7 +18,7 @@ AWAY = Unreachable("nothing responds")
 
 
 class OneService:
-    """A client whose failure can be set; it records what it is asked."""
+    """A client whose failure can be set; it records its requests."""
 
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint

@@ -29,7 +29,7 @@ def test_only_the_third_empty_response_ends_an_event(agent_factory: Staging) -> 
     assert agent.state().seen is LastStatus.GONE
 
 
-def test_empty_responses_are_counted_since_the_last_document(
+def test_empty_responses_are_counted_from_the_last_document(
     agent_factory: Staging,
 ) -> None:
     agent = agent_factory()

@@ -186,7 +186,7 @@ def test_a_permanent_refusal_is_retried_rarely() -> None:
 
 
 def test_retry_after_is_respected() -> None:
-    busy = Refused("asked too often", status=429, retry_after=30.0)
+    busy = Refused("too many requests", status=429, retry_after=30.0)
     poller, _ = poller_of(ScriptedSource(busy))
     assert poller.poll_once() == 30.0
 
@@ -195,7 +195,7 @@ def test_an_unexpected_error_does_not_stop_polling() -> None:
     class FailingSource(ScriptedSource):
         def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
             poller.stop()  # to end the pause
-            raise RecursionError("nobody has thought of that")
+            raise RecursionError("nobody expected this")
 
     poller, looks = poller_of(FailingSource())
     poller.run()

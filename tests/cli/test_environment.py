@@ -1,7 +1,7 @@
 """Environment variables: every option of every command has one.
 
 New commands are found automatically. If a parser of values accepts none of the
-`SAMPLES`, the failing test asks for another sample.
+`SAMPLES`, the failing test requests another sample.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def sample(read: Callable[[str], object]) -> str:
         except (argparse.ArgumentTypeError, ValueError, InvalidInput):
             continue
         return text
-    raise AssertionError(f"{read} takes none of the samples; add one that it takes")
+    raise AssertionError(f"{read} accepts none of the samples; add one that it accepts")
 
 
 # --- commands ----------------------------------------------------------------

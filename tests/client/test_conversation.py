@@ -213,7 +213,7 @@ def test_a_resumed_watch_yields_only_what_is_new() -> None:
     assert [event.id for event in scripted.changes[0].completed] == ["A"]
 
 
-def test_a_service_with_tags_is_asked_for_a_long_poll() -> None:
+def test_a_service_with_tags_gets_long_polls() -> None:
     scripted = ScriptedConversations()
     scripted.play(scripted.conversation.watch(1.0, None), a_response(etag='"1"'))
     headers = scripted.requests[-1].headers

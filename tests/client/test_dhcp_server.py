@@ -49,11 +49,11 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
     server.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"wire")
     server.bind(("", 67))
     print("ready", flush=True)
-    asked = server.recv(2000)
-    head = b"\\x02" + asked[1:240]
+    request = server.recv(2000)
+    head = b"\\x02" + request[1:240]
     offer = head + b"\\x35\\x01\\x02\\xf5\\x04\\x0a\\x4d\\x00\\x01\\xff"
     other = offer[:4] + b"\\0\\0\\0\\0" + offer[8:]
-    for packet in (b"", b"rubbish", asked, other, offer[:245], head, offer):
+    for packet in (b"", b"rubbish", request, other, offer[:245], head, offer):
         server.sendto(packet, ("255.255.255.255", 68))
 """
 

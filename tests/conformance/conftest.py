@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(
     facts = config.stash[_FACTS]
     for item in items:
         if _option(config, "endpoint") is not None:
-            item.add_marker(pytest.mark.timeout(600))  # its first answers may be slow
+            item.add_marker(pytest.mark.timeout(600))  # its first responses may be slow
         numbers = _numbers(item)
         if not facts.keys() >= {*numbers}:
             raise pytest.UsageError(

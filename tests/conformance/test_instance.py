@@ -147,7 +147,7 @@ def test_tags_are_one_string(fleet: TemporaryFleet) -> None:
     ("version", "known"),
     [("2019-06-01", False), ("2019-06-04", True), ("2025-04-07", True)],
 )
-def test_tags_are_listed_since_2019_06_04(
+def test_tags_are_listed_from_2019_06_04_on(
     fleet: TemporaryFleet, version: str, known: bool
 ) -> None:
     vm = fleet.add_standalone_vm(tags={"role": "web"})

@@ -25,7 +25,7 @@ class ClientLoad:
         *,
         is_endless: bool = False,
     ) -> None:
-        """Start the clients; `ask` requests one item and returns the status.
+        """Start the clients; `ask` sends one request and returns the status.
 
         If `is_endless`, they repeat their requests until the service is gone, so that
         it ends under load however late that is.

@@ -52,7 +52,9 @@ def check_log(program: Program) -> None:
     assert "hush" not in program.log
 
 
-def test_without_the_driver_an_error_says_what_to_install(tmp_path: Path) -> None:
+def test_without_the_driver_an_error_names_the_package_to_install(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "psycopg.py").write_text("raise ModuleNotFoundError(name='psycopg')")
     environment = {"PYTHONPATH": str(tmp_path), "FOREWARN_STORE": "postgres://"}
     ended = run(tmp_path, "serve", *PORTS, **environment)

@@ -1,4 +1,4 @@
-"""Recordings of whole event lives by the real program, and their replay."""
+"""Recordings of whole event lifecycles by the real program, and their replay."""
 
 import json
 import signal
@@ -40,7 +40,7 @@ class RunningCommand:
         for line in self.process.stdout:
             if words in line:
                 return line
-        raise AssertionError(f"it has ended without saying {words!r}")
+        raise AssertionError(f"it ended without printing {words!r}")
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal and return the exit code."""

@@ -1,4 +1,4 @@
-"""The life of a reboot: announced, seen, approved, carried out and gone."""
+"""The lifecycle of a reboot: announced, seen, approved, carried out and gone."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ def the_event(program: Program, vm: str, incarnation: int) -> Any:
 
 
 def test_a_reboot_completes_in_real_time(tmp_path: Path) -> None:
-    options = ("--driver", "operator")  # it ends when the test says so
+    options = ("--driver", "operator")  # the test ends it
     with serving(tmp_path, *options, FOREWARN_SHOWN_REBOOT="0") as program:
         service = program.service
         for vm in (*WEB, "db-0"):

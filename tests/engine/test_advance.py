@@ -47,7 +47,7 @@ SPAN = 20 * MINUTE
 
 
 def scenario(system: System) -> None:
-    """Announce maintenance that interacts: by group, host, gate and approval."""
+    """Announce maintenance that interacts: by group, host, blocker and approval."""
     system.engine.listen(["web", "lone"])
     for order in (
         a_reboot(host="host-a"),

@@ -1,6 +1,6 @@
 """Judge of a history: a pure function that returns every broken promise.
 
-1. The journal is the truth. Everything that somebody saw must agree with it.
+1. The journal is the truth. Everything that a client saw must agree with it.
 2. An unknown outcome permits both: done once, or not at all.
 3. Each check is one promise; `docs/explanation/reliability.md` lists them.
 """

@@ -22,7 +22,7 @@ from tests.faults.judge import CHECKS, judge
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "reliability.md"
 
-#: Times of the journal, and the same moments in seconds for everybody else.
+#: Times of the journal, and the same moments in seconds for all other records.
 ANNOUNCED, APPROVED, WORKED, ENDED = (
     f"2026-01-01T12:00:{second:02}.5Z" for second in (1, 2, 3, 4)
 )
@@ -84,7 +84,7 @@ def an_operation(kind: str, target: str, second: float, **more: Any) -> Operatio
 
 
 def a_history() -> History:
-    """Return the life of one Reboot, seen by everybody."""
+    """Return the history of one Reboot, as all observers saw it."""
     vms: list[dict[str, Any]] = [
         {"name": f"web-{n}", "group": "web", "update_domain": n, "tags": {}}
         for n in (0, 1)

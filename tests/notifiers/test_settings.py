@@ -191,7 +191,7 @@ def test_invalid_url_is_refused(url: object) -> None:
         ({"kind": "pigeon"}, 'ops: kind: expected one of "webhook", "log"'),
         ({"kind": None}, 'ops: kind: expected one of "webhook", "log"'),
         ({"kind": "log"}, "ops: log takes no url"),
-        ({"colour": "red"}, "ops: colour: unknown key; expected one of: name"),
+        ({"color": "red"}, "ops: color: unknown key; expected one of: name"),
         ({"facts": ["Begun"]}, "ops: facts: unknown fact 'Begun'; expected one of: "),
         ({"facts": []}, "ops: facts: expected text, or a list of texts"),
         ({"facts": 7}, "ops: facts: expected text, or a list of texts"),

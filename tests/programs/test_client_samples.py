@@ -277,7 +277,7 @@ def test_a_sample_treats_an_empty_body_as_no_change(
     program: Program, start: Start, command: list[str]
 ) -> None:
     if command[-1].endswith("with_forewarn.py"):
-        pytest.skip("its question is held, and is not asked again in time")
+        pytest.skip("its long poll ends too late")
     with a_front(program.metadata[0], "db-0") as front, start(front) as sample:
         event = announced(program, type="Redeploy", vms=["db-0"])
         sample.expect(f"{event} Redeploy Scheduled")

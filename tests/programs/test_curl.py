@@ -67,7 +67,7 @@ WAYS = {
     "no type": ("-H", "Content-Type:", "-d"),
     "http 1.0": ("--http1.0", "-d"),
     "chunks": ("-H", "Transfer-Encoding: chunked", "-d"),
-    "asks first": (*ASK_FIRST, "-d"),
+    "expects 100": (*ASK_FIRST, "-d"),
     "closes": ("-H", "Connection: close", "-d"),
     "conditional": ("-H", "If-None-Match: *", "-d"),
 }

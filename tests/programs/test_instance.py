@@ -11,7 +11,7 @@ from tests.programs.installed import NODE_MODULES, needs, node_module, package_f
 
 pytestmark = pytest.mark.full
 
-NO_MAC = pytest.mark.xfail(reason="the fleet file has no MAC addresses to tell")
+NO_MAC = pytest.mark.xfail(reason="the fleet file has no MAC addresses")
 
 #: Reads the instance as the datasource does at boot, and generates network settings.
 CLOUD_INIT = """

@@ -186,7 +186,7 @@ def test_settings_that_could_lose_a_commit_are_overridden(
     ):
         schema = url.rpartition("%3D")[2]
         postgres.run(
-            f"CREATE TRIGGER told BEFORE INSERT ON {schema}.settings"
+            f"CREATE TRIGGER noted BEFORE INSERT ON {schema}.settings"
             " FOR EACH ROW EXECUTE FUNCTION public.settings()"
         )
         with store.transaction() as transaction:

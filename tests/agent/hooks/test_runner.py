@@ -279,7 +279,7 @@ def test_fifty_runs_leave_nothing_behind() -> None:
 
 
 def zombies() -> list[int]:
-    """Return the child processes that nobody has reaped."""
+    """Return the child processes that have not been reaped."""
     pids = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:

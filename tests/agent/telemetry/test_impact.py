@@ -177,7 +177,7 @@ def test_without_a_thread_nothing_is_measured_and_nothing_breaks(
 
 
 def ahead_of(*heard: tuple[float, float], rate: float = 1.0) -> list[float]:
-    """Return the impact after each date heard, in seconds after noon."""
+    """Return the impact after each date received, in seconds after noon."""
     ahead = ClockJumpDetector()
     return [
         ahead.add(

@@ -100,7 +100,7 @@ def test_a_condition_is_logged_when_it_begins_and_ends(
     news = [
         conditions.report("blind", is_there, sentence)
         for is_there, sentence in (
-            (False, "all is well"),
+            (False, "no problem"),
             (True, "blind for 30 s"),
             (True, "blind for 31 s"),
             (False, "sees again"),
@@ -120,11 +120,11 @@ def test_a_condition_of_another_kind_is_logged(
     conditions: Conditions, caplog: pytest.LogCaptureFixture
 ) -> None:
     for kind in ("html", "html", "silence", "html"):
-        conditions.report("unreadable", True, f"it answers {kind}", kind=kind)
+        conditions.report("unreadable", True, f"it returns {kind}", kind=kind)
     assert [record.message for record in caplog.records] == [
-        "it answers html",
-        "it answers silence",
-        "it answers html",
+        "it returns html",
+        "it returns silence",
+        "it returns html",
     ]
 
 

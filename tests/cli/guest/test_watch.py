@@ -187,7 +187,7 @@ def test_closed_connection_is_an_error(capsys: Capture) -> None:
 
 @pytest.fixture
 def no_service(monkeypatch: Patch) -> None:
-    """Let nothing respond, so that no test depends on this machine's network."""
+    """Make all addresses unreachable, whatever network this machine is in."""
     monkeypatch.setattr(client_module, "_responds", lambda candidate, **_: False)
     monkeypatch.delenv("SCHEDULEDEVENTSIP", raising=False)
 

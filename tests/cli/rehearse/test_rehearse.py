@@ -39,7 +39,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Sequence[player.ScenarioRun]:
-    """Collect the runs that are requested, and let each of them pass."""
+    """Collect the runs that are requested, and make each of them pass."""
     requested: list[player.ScenarioRun] = []
 
     def play(scenario: object, run: player.ScenarioRun, progress: object) -> object:

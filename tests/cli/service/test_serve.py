@@ -66,7 +66,7 @@ def test_stop_that_hangs_is_aborted(
     left, codes = Event(), []
 
     class HangingService(CrippledService):
-        """A service that is told to stop, and waits for its disk forever."""
+        """A service that waits for its disk forever when it is stopped."""
 
         def ended_threads(self) -> list[str]:
             os.kill(os.getpid(), signal.SIGTERM)
@@ -99,7 +99,7 @@ def test_signal_during_the_start_ends_the_program_cleanly(
     missed, codes = [], []
 
     class InterruptedService(CrippledService):
-        """A service that is told to stop before it has started."""
+        """A service that is stopped before it has started."""
 
         def __enter__(self) -> "InterruptedService":
             os.kill(os.getpid(), signal.SIGTERM)

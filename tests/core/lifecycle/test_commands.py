@@ -317,7 +317,7 @@ def test_a_driver_failure_leaves_the_maintenance_started_and_stuck() -> None:
     assert late.slice.maintenance("m0").phase is Phase.STARTED
 
 
-def test_it_is_stuck_since_the_first_failure() -> None:
+def test_it_becomes_stuck_at_the_first_failure() -> None:
     first = report(of_two_vms(), "vm0", failed=True)
     second = commands.report_work(
         first.slice, a_context(NOON + MINUTE), "m0", vms=["vm1"], failed=True

@@ -1,4 +1,4 @@
-"""Notice blocker: which groups it names, when it opens, and what queues after it."""
+"""Notice blocker: which groups it names, when it ends, and what queues after it."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -67,7 +67,7 @@ def test_the_blocker_names_the_groups_that_have_not_approved() -> None:
     ]
 
 
-# --- the gate and its moments ------------------------------------------------
+# --- the blocker and its moments ---------------------------------------------
 
 
 def test_without_an_outage_there_is_no_notice_blocker() -> None:

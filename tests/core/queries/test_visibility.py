@@ -82,7 +82,7 @@ def test_a_vm_is_shown_to_its_group_without_its_host() -> None:
         ),
         (f.WorkPrinted(at=NOON, maintenance="m0", attempt=1, output="db-0"), None),
         (
-            f.Canceled(at=NOON, by="ops", maintenance="m0", reason="db-0 is well"),
+            f.Canceled(at=NOON, by="ops", maintenance="m0", reason="db-0 works again"),
             f.Canceled(at=NOON, by="ops", maintenance="m0"),
         ),
         (

@@ -68,7 +68,7 @@ def check(
         kept = sum(
             isinstance(fact, promise.kind) and fact.by == promise.by for fact in facts
         )
-        assert kept == promise.count, f"{story}: {promise} is there {kept} times"
+        assert kept == promise.count, f"{story}: {kept} facts for {promise}"
     attempts = Counter((work.maintenance, work.attempt) for work in works)
     assert set(attempts.values()) <= {1}, f"{story}: {attempts.most_common(1)}"
 
@@ -91,7 +91,7 @@ def check_state(system: System, facts: Sequence[f.Fact], story: str) -> None:
         ),
         ("outages", _relevant_outages(replayed.outages, live), live.outages),
     ):
-        assert expected == kept, f"{story}: the journal tells of other {what}"
+        assert expected == kept, f"{story}: the journal has other {what}"
 
 
 def _without_requests(groups: Mapping[str, Group]) -> Mapping[str, Group]:
@@ -128,7 +128,7 @@ def check_moments(system: System, story: str) -> None:
             blockers = policy.blockers(live, maintenance, moment)
             is_blocked = any(blocker.held_by is not None for blocker in blockers)
             assert moment <= now or maintenance.id in due_ids or is_blocked, (
-                f"{story}: {maintenance.id} is forgotten"
+                f"{story}: {maintenance.id} has no timer"
             )
 
 
@@ -145,7 +145,7 @@ def check_lives(facts: Iterable[f.Fact], story: str) -> None:
     seen: Counter[tuple[object, ...]] = Counter()
     last = None
     for fact in facts:
-        assert last is None or last <= fact.at, f"{story}: {fact} comes too late"
+        assert last is None or last <= fact.at, f"{story}: {fact} is out of order"
         last = fact.at
         if isinstance(fact, ONCE_IN_A_LIFE):
             seen[type(fact), fact.maintenance] += 1
@@ -156,7 +156,7 @@ def check_lives(facts: Iterable[f.Fact], story: str) -> None:
         if isinstance(fact, f.Seen):
             seen.update((sight.event, sight.vm) for sight in fact.sights)
     twice = [what for what, count in seen.items() if count > 1]
-    assert not twice, f"{story}: {twice} happened twice"
+    assert not twice, f"{story}: {twice} is repeated"
 
 
 def check_notice(facts: Sequence[f.Fact], story: str) -> None:
@@ -164,7 +164,7 @@ def check_notice(facts: Sequence[f.Fact], story: str) -> None:
     replayed = transitions.replay(facts)
     last = None
     for outage in replayed.outages:
-        assert last is None or last.until <= outage.since, f"{story}: {outage} again"
+        assert last is None or last.until <= outage.since, f"{story}: {outage} repeated"
         last = outage
     for maintenance in replayed.maintenances.values():
         if (

@@ -109,7 +109,7 @@ def environment(
 def leaks(
     environment: GroupTokenEnvironment, answer: ReceivedResponse, *said: str
 ) -> list[str]:
-    """Return the secrets in `answer`, apart from those `said` in the request."""
+    """Return the secrets in `answer`, except those `said` in the request."""
     text = answer.body.decode()
     for word in said:
         text = text.replace(word, "")

@@ -405,7 +405,9 @@ def test_session_from_before_the_upgrade_must_sign_in_again(
     assert refusals(service) == {}
 
 
-def test_challenge_tells_invalid_from_missing_credentials(browser: Browser) -> None:
+def test_challenge_distinguishes_invalid_from_missing_credentials(
+    browser: Browser,
+) -> None:
     url = f"{browser.control}/v1/session"
     missing = send_request("GET", url)
     invalid = replace(browser, value="x").request("GET", "/v1/session")

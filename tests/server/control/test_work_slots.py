@@ -33,7 +33,7 @@ A, B, C, D = (a_holder(name) for name in "abcd")
 
 
 class Workload:
-    """Requests that hold their slots until they are told to end."""
+    """Requests that hold their slots until they are ended."""
 
     def __init__(self) -> None:
         self.slots = WorkSlots()
@@ -69,7 +69,7 @@ class Workload:
 
 
 async def settle() -> None:
-    """Let all tasks run until they wait."""
+    """Run all tasks until they wait."""
     for _ in range(5):
         await asyncio.sleep(0)
 

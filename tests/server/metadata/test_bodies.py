@@ -141,7 +141,7 @@ def test_transfer_encoding_is_case_insensitive() -> None:
 
 BROKEN = {
     "no size": b"\r\nabc\r\n0\r\n\r\n",
-    "a size that is no number": b"x\r\nabc\r\n0\r\n\r\n",
+    "a size that is not a number": b"x\r\nabc\r\n0\r\n\r\n",
     "a size with a sign": b"+3\r\nabc\r\n0\r\n\r\n",
     "a negative size": b"-1\r\nabc\r\n0\r\n\r\n",
     "a size with a prefix": b"0x3\r\nabc\r\n0\r\n\r\n",

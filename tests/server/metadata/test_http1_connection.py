@@ -30,7 +30,7 @@ STREAMS = {
     "an old client that stays": a_request("/a", "Connection: keep-alive", version="1.0")
     + a_request("/b", version="1.0"),
     "a last one": a_request("/a", "Connection: close") + a_request("/b"),
-    "one that asks first": a_post(b"abc", "Expect: 100-continue") + a_request("/b"),
+    "one that expects 100": a_post(b"abc", "Expect: 100-continue") + a_request("/b"),
     "a body too large": a_request("/a", "Content-Length: 65537") + a_request("/b"),
     "broken chunks": in_chunks(b"3\r\nabcd\r\n0\r\n\r\n") + a_request("/b"),
     "a request after a broken one": b"GET\r\n\r\n" + a_request("/b"),
@@ -245,7 +245,7 @@ def test_http_1_0_connection_is_closed_after_the_response() -> None:
     assert old.connection.state is ConnectionState.CLOSED
 
 
-def test_http_1_0_client_may_ask_for_keep_alive() -> None:
+def test_http_1_0_client_may_request_keep_alive() -> None:
     old = exchange(a_request("/a", "Connection: keep-alive", version="1.0"))
     assert old.responses[0].header(b"connection") == b"keep-alive"
     assert old.connection.state is ConnectionState.IDLE

@@ -1,4 +1,4 @@
-"""Long polls: held until the document changes, the wait ends or somebody leaves."""
+"""Long polls: held until the document changes, the wait ends or the client leaves."""
 
 from dataclasses import replace
 

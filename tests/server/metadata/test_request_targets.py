@@ -71,7 +71,7 @@ REFUSED = {
     "an address without anything": "http://",
     "an address with only a port": "http://:80/a",
     "an address with a user": "http://user@vm/a",
-    "an address with a port that is no number": "http://vm:x/a",
+    "an address with a port that is not a number": "http://vm:x/a",
     "an address that is not spoken here": "https://vm/a",
     "an address of another kind": "ftp://vm/a",
     "a fragment": "/a#b",

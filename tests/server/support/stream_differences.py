@@ -248,7 +248,7 @@ H11_LEAVES_OTHERWISE = (
     ),
     Difference(
         what="an offer to speak another protocol",
-        reason="RFC 9110, 7.8: we take none up; h11 waits for our answer to it",
+        reason="RFC 9110, 7.8: we accept none; h11 waits for our response to it",
         concerns=lambda _, message: bool(_values(message, b"upgrade")),
         example=a_request("/a", "Connection: upgrade, close", "Upgrade: h2c"),
     ),

@@ -117,13 +117,13 @@ def _depends_on_cuts(
         "whole": drive([stream], memo),
         "known before": drive([stream], memo),
         "cut": drive(cut_anywhere(random, stream), memo),
-        "answered late": drive(cut_anywhere(random, stream), memo, is_lazy=True),
+        "late responses": drive(cut_anywhere(random, stream), memo, is_lazy=True),
     }
     for way, other in ways.items():
         if other.written != ours.written:
-            yield f"{way}: {other.written!r} is answered, not {ours.written!r}"
+            yield f"{way}: {other.written!r} is the response, not {ours.written!r}"
         if other.requests != ours.requests:
-            yield f"{way}: {other.requests} is asked, not {ours.requests}"
+            yield f"{way}: {other.requests} are the requests, not {ours.requests}"
         if other.state is not ours.state:
             yield f"{way}: {other.state} at the end, not {ours.state}"
         if not other.is_deaf:
@@ -135,7 +135,7 @@ def _wrong_responses(
 ) -> Iterator[str]:
     answers, refusals = said[: len(ours.requests)], said[len(ours.requests) :]
     if [answer.status for answer in answers] != [200] * len(ours.requests):
-        yield f"{len(ours.requests)} requests are answered by {answers}"
+        yield f"{len(ours.requests)} requests get {answers}"
     if any(request.is_last for request, _ in ours.requests[:-1]):
         yield "it goes on after the last request"
     if not refusals:

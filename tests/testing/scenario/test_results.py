@@ -32,7 +32,7 @@ FAILED = StepResult(
     reason="\x1b<no>",
     seconds=5,
 )
-MISSED = StepResult(number=4, what="it asks again", verdict=StepVerdict.NOT_REACHED)
+MISSED = StepResult(number=4, what="it polls again", verdict=StepVerdict.NOT_REACHED)
 ALWAYS = StepResult(what="it keeps running", verdict=StepVerdict.PASSED)
 
 
@@ -66,7 +66,7 @@ def test_unreached_expectation_has_not_passed() -> None:
 def test_table_uses_capitals_only_for_failures() -> None:
     assert row(FAILED) == ("3", "it is approved", "FAILED", "5.0 s")
     assert row(PASSED) == ("2", "web-0 sees it", "passed", "0.3 s")
-    assert row(MISSED) == ("4", "it asks again", "not reached", "")
+    assert row(MISSED) == ("4", "it polls again", "not reached", "")
     assert row(ALWAYS) == ("", "it keeps running", "passed", "")
 
 
@@ -80,7 +80,7 @@ def test_junit_counts_expectations() -> None:
     assert [case.get("name") for case in cases] == [
         "02 web-0 sees it",
         "03 it is approved",
-        "04 it asks again",
+        "04 it polls again",
         "throughout it keeps running",
     ]
     failure = cases[1].find("failure")
