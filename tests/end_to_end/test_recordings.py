@@ -76,7 +76,7 @@ def outlines(recording: Recording) -> list[tuple[object, ...]]:
     ]
 
 
-def record_a_life(path: Path) -> None:
+def record_events(path: Path) -> None:
     """Record a reboot, a canceled freeze, an outage, and a service with a new store."""
     with (
         a_reserved_address() as where,
@@ -108,7 +108,7 @@ def test_a_recorded_event_is_replayed_in_the_same_order(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "tape.jsonl"
-    record_a_life(path)
+    record_events(path)
     recording = read_recording(path)
     assert [each[0] for each in outlines(recording)] == [0, 1, 2, 3, 4, 5, 0]
     troubles = [each for each in recording.lines if isinstance(each, RecordedFailure)]

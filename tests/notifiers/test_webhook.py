@@ -173,11 +173,11 @@ def test_closed_connection_is_an_error_message(receiver: Receiver) -> None:
 
 
 def test_response_that_is_not_http_is_an_error_message(receiver: Receiver) -> None:
-    def mumble(handler: BaseHTTPRequestHandler) -> None:
+    def greet_like_smtp(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(b"220 mail.example ESMTP\r\n")
         handler.close_connection = True
 
-    receiver.reply = mumble
+    receiver.reply = greet_like_smtp
     assert "does not speak HTTP" in refusal(a_webhook(receiver.url))
 
 

@@ -63,7 +63,7 @@ def a_writer_that_hangs(store: SqlStore, relay: Relay) -> Iterator[Future[None]]
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)
         assert begun.wait(LONG)
-        relay.fall_silent()
+        relay.hang()
         silent.set()
         yield writing
 
@@ -152,7 +152,7 @@ def test_first_response_is_not_awaited_forever(
     postgres: PostgresServer, relay: Relay, does: str
 ) -> None:
     with opened(postgres, relay, SHORT) as store:
-        relay.fall_silent()
+        relay.hang()
         began = time.monotonic()
         with pytest.raises(Unavailable, match="does not answer"):
             put(store, a_seen(2)) if does == "write" else store.facts(0, 10)

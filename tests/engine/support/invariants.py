@@ -62,7 +62,7 @@ def check(
     check_state(system, facts, story)
     check_moments(system, story)
     check_documents(system, story)
-    check_lives(facts, story)
+    check_history(facts, story)
     check_notice(facts, story)
     for promise in promises:
         kept = sum(
@@ -140,7 +140,7 @@ def check_documents(system: System, story: str) -> None:
     assert system.plane.seen_by_all() == plane.seen_by_all(), f"{story}: documents"
 
 
-def check_lives(facts: Iterable[f.Fact], story: str) -> None:
+def check_history(facts: Iterable[f.Fact], story: str) -> None:
     """Check that unique facts are not repeated and that time never goes back."""
     seen: Counter[tuple[object, ...]] = Counter()
     last = None
