@@ -34,7 +34,7 @@ class ClosedSiren:
         pass
 
     def open(self):
-        raise ConnectionError("no\\nresponse")
+        raise ConnectionError("no\\nanswer")
 
     def close(self):
         raise ConnectionError("cannot close")
@@ -125,7 +125,7 @@ def test_a_plugin_without_open_and_close_is_accepted() -> None:
 def test_a_plugin_that_cannot_be_opened_is_refused_in_one_line() -> None:
     with pytest.raises(CannotStart) as refused:
         open_plugin(SIRENS.make("closed", {}), "the siren")
-    expected = "the siren cannot be opened: ConnectionError: no response"
+    expected = "the siren cannot be opened: ConnectionError: no answer"
     assert str(refused.value) == expected
 
 

@@ -46,7 +46,7 @@ def test_signing_in_on_one_page_applies_to_the_others(
     expect(page.get_by_role("button", name="Announce…")).to_have_count(0)
 
 
-def test_a_late_sign_out_message_does_not_end_the_next_session(
+def test_late_news_of_a_sign_out_does_not_end_the_next_session(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("status of 401")
@@ -122,7 +122,7 @@ def test_an_ended_session_shows_the_reason(
     wait_until_drawn(page, "now")
 
 
-def test_a_session_from_before_the_upgrade_must_sign_in_again(
+def test_a_session_from_before_the_upgrade_asks_to_sign_in_again(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("status of 401 .*/v1/session")
@@ -175,7 +175,7 @@ def another_server() -> Iterator[tuple[str, list[str]]]:
             thread.join()
 
 
-def test_a_server_on_another_port_cannot_use_the_cookie(
+def test_a_server_on_another_port_gets_a_cookie_that_is_of_no_use(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("left the origin")

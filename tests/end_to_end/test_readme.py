@@ -23,7 +23,7 @@ def test_two_commands_lead_to_the_first_event(tmp_path: Path) -> None:
     assert 0 < took.ready < took.announced < took.seen
 
 
-def test_every_command_in_the_causes_section_works_as_described(tmp_path: Path) -> None:
+def test_every_command_about_causes_works_as_described(tmp_path: Path) -> None:
     section = README.read_text().split("## Causes\n", 1)[1].split("\n## ", 1)[0]
     outputs = {}
     with serving(tmp_path, "--clock", "manual") as program:

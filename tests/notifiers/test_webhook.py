@@ -45,7 +45,7 @@ def test_user_in_the_url_becomes_basic_authentication(receiver: Receiver) -> Non
     assert base64.b64decode(sent) == b"me:p@ss"
 
 
-def test_a_header_overrides_the_user_in_the_url(receiver: Receiver) -> None:
+def test_a_header_wins_over_the_user_in_the_url(receiver: Receiver) -> None:
     url = receiver.url.replace("//", "//me:pass@")
     a_webhook(url, headers={"authorization": "Bearer x"}).notify(a_notice())
     (name,) = [
@@ -173,11 +173,11 @@ def test_closed_connection_is_an_error_message(receiver: Receiver) -> None:
 
 
 def test_response_that_is_not_http_is_an_error_message(receiver: Receiver) -> None:
-    def greet_like_smtp(handler: BaseHTTPRequestHandler) -> None:
+    def mumble(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(b"220 mail.example ESMTP\r\n")
         handler.close_connection = True
 
-    receiver.reply = greet_like_smtp
+    receiver.reply = mumble
     assert "does not speak HTTP" in refusal(a_webhook(receiver.url))
 
 

@@ -162,7 +162,7 @@ def test_project_with_warnings_as_errors_can_use_every_feature(
     run_alone(pytester, monkeypatch).assert_outcomes(passed=8)
 
 
-def test_a_failure_is_reported_with_a_timeline_once(
+def test_a_failure_is_told_with_a_timeline_once(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in ("CI", "BUILD_NUMBER"):  # in CI, pytest prints a longer summary
@@ -184,7 +184,7 @@ def test_a_failure_is_reported_with_a_timeline_once(
             '>       scheduled_events.reboot().assert_approved(within="10ms")',
             "E       AssertionError: Reboot * of web-0 was not approved within 10ms",
             "E         +0:00  announced Reboot * of web-0, not before +15:00",
-            "*test_a_failure_is_reported_with_a_timeline_once.py:10: AssertionError",
+            "*test_a_failure_is_told_with_a_timeline_once.py:10: AssertionError",
             "E           AssertionError: there is no mark 'ready'",
             "*- the program, which had ended (code 3) -*",
             "no disk",

@@ -37,45 +37,45 @@ from forewarn.agent.audit.summary import summarize
 from forewarn.agent.events.state import Impact
 
 
-def read_story(lines: Iterable[Line], event: str = ID) -> EventStory:
+def tell_story(lines: Iterable[Line], event: str = ID) -> EventStory:
     return story_of_event(event, map(read_entry, lines))
 
 
 def verdict(*lines: Line) -> list[str]:
-    return [*read_story(lines).verdict]
+    return [*tell_story(lines).verdict]
 
 
 # --- line by line ------------------------------------------------------------
 
 
 def test_entries_have_a_time_and_an_offset_from_first_sight() -> None:
-    story = read_story(A_REBOOT)
+    story = tell_story(A_REBOOT)
     assert story.entries[0].at == NOON
     assert [entry.after for entry in story.entries[:4]] == [0, 0, 0, 123]
 
 
 def test_a_story_includes_the_last_output_of_a_hook() -> None:
     lines = (*A_REBOOT, a_line("sung", output="la\nla"))
-    outputs = [entry.output for entry in read_story(lines).entries if entry.output]
+    outputs = [entry.output for entry in tell_story(lines).entries if entry.output]
     assert outputs == [("evicting web", "node drained"), ("la", "la")]
 
 
 def test_other_events_are_separate_stories() -> None:
     lines = [a_sighting("E1"), *A_REBOOT, a_line("over", event="E1", outcome="x")]
-    assert read_story(lines) == read_story(A_REBOOT)
+    assert tell_story(lines) == tell_story(A_REBOOT)
 
 
 def test_agent_entries_before_and_after_the_event_are_omitted() -> None:
     around = a_line("blind", event=None, seconds=30.2)
-    assert read_story([around, *A_REBOOT, around]) == read_story(A_REBOOT)
+    assert tell_story([around, *A_REBOOT, around]) == tell_story(A_REBOOT)
 
 
 def test_ids_ignore_case() -> None:
-    assert len(read_story(A_REBOOT, ID.lower()).entries) == len(A_REBOOT)
+    assert len(tell_story(A_REBOOT, ID.lower()).entries) == len(A_REBOOT)
 
 
 def test_an_unknown_event_has_no_story() -> None:
-    assert read_story(A_REBOOT, "E9").entries == ()
+    assert tell_story(A_REBOOT, "E9").entries == ()
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_incomplete_and_unknown_entries_are_shown(line: Line, said: str) -> None
 
 
 def test_a_verdict_explains_a_missing_approval_and_a_cancellation() -> None:
-    assert [*read_story(CALLED_OFF, "E2").verdict] == [
+    assert [*tell_story(CALLED_OFF, "E2").verdict] == [
         "There were 15 min of notice; this agent did not approve it: drain: exit code"
         " 3.",
         "It was called off 10 min after first sight.",
@@ -215,7 +215,7 @@ ODD: tuple[object, ...] = (
 def test_a_malformed_entry_does_not_break_the_story(odd: object) -> None:
     for line in (*A_REBOOT, *CALLED_OFF):
         for name in line:
-            story = read_story([*A_REBOOT, {**line, name: odd}, OVER])
+            story = tell_story([*A_REBOOT, {**line, name: odd}, OVER])
             assert all(entry.text for entry in story.entries)
             assert story.verdict
 

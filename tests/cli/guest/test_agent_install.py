@@ -118,7 +118,7 @@ def test_install_prints_json(
     assert shown["text"] == (tmp_path / NAME).read_text()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the user")
 def test_install_without_root_is_refused(tmp_path: Path) -> None:
     os.seteuid(65534)
     try:

@@ -63,11 +63,11 @@ def at_times(*moments: float) -> Sequence[RequestRecord]:
 
 #: The evidence of each behavior, and all findings about it.
 FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
-    "sends no request": (
+    "asks nothing": (
         an_evidence(requests=(), shown=(), spans=SPANS[:1]),
         {"never-asks": "error"},
     ),
-    "requests something else": (
+    "asks for something else": (
         an_evidence(
             requests=[a_request_record(1, path="/scheduledevents", status=404)],
             shown=(),
@@ -101,11 +101,11 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         an_evidence(requests=in_version("2017-11-01"), more=APPROVES),
         {"old-api-version": "warning"},
     ),
-    "polls through a proxy": (
+    "asks through a proxy": (
         an_evidence(more=APPROVES, forwarded=3),
         {"through-a-proxy": "error"},
     ),
-    "polls ten times a second": (
+    "asks ten times a second": (
         an_evidence(requests=[*polls(0.1, until=4), *polls()[4:]], more=APPROVES),
         {"frequent-polls": "warning"},
     ),
@@ -113,11 +113,11 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         an_evidence(requests=polls_while_refused(0.1), more=APPROVES),
         {"hammers": "error", "ignores-retry-after": "advice"},
     ),
-    "polls faster while refused": (
+    "asks faster while refused": (
         an_evidence(requests=polls_while_refused(0.3), more=APPROVES),
         {"hammers": "warning", "ignores-retry-after": "advice"},
     ),
-    "polls twice at once while refused": (
+    "asks twice at once while refused": (
         an_evidence(
             requests=[
                 *polls(until=28),
@@ -128,15 +128,15 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         ),
         {"ignores-retry-after": "advice"},
     ),
-    "polls as usual while refused": (
+    "asks as ever while refused": (
         an_evidence(requests=polls_while_refused(1.0), more=APPROVES),
         {"ignores-retry-after": "advice"},
     ),
-    "polls six times a second": (
+    "asks six times a second": (
         an_evidence(requests=at_times(1, 1.125, 1.25, 1.5, 1.75, 1.875)),
         {"frequent-polls": "warning", "approves-nothing": "advice"},
     ),
-    "polls five times a second": (
+    "asks five times a second": (
         an_evidence(requests=at_times(1, 1.25, 1.5, 1.75, 1.875, 2)),
         {"approves-nothing": "advice"},
     ),
@@ -146,7 +146,7 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         ),
         {},
     ),
-    "polls with api-version latest": (
+    "asks with a word that is taken here": (
         an_evidence(requests=in_version("latest"), more=APPROVES),
         {},
     ),
@@ -157,7 +157,7 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         ),
         {},
     ),
-    "polls faster while refused, but slowly": (
+    "asks faster while refused, but slowly": (
         an_evidence(
             requests=[*polls(3.0, until=28), *polls_while_refused(1.0)[-5:]],
             more=APPROVES,
@@ -176,7 +176,7 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         an_evidence(more=[*APPROVES, approved(5, THEIRS.lower())]),
         {"approves-others": "error"},
     ),
-    "approves without having polled": (
+    "approves without having asked": (
         an_evidence(requests=[approved(1, "X", status=400)], shown=(), spans=SPANS[:1]),
         {"never-asks": "error", "approves-in-vain": "error"},
     ),

@@ -208,7 +208,7 @@ def test_wait_marked_and_wait_polled(rehearsal: Rehearsal) -> None:
 # --- messages ----------------------------------------------------------------
 
 
-def test_messages_name_who_approved_or_why_approval_was_impossible() -> None:
+def test_messages_name_who_approved_or_why_nobody_could() -> None:
     approved = a_maintenance(events=[an_event("e0", approved_at=NOON)])
     assert not_approved_by(approved, "e0", None, "1s") is None
     message = not_approved_by(approved, "e0", "vm0", "1s")

@@ -16,7 +16,7 @@ def a_request_record(
     fault: str | None = None,
     since: float | None = None,
 ) -> RequestRecord:
-    """Make a request whose response is sent at `at`, by default also its arrival."""
+    """Make a request that is answered at `at`, when it also arrives by default."""
     return RequestRecord(
         at=at,
         vm=vm,
