@@ -104,20 +104,20 @@ class RawConnection:
             body = response.read()
         finally:
             response.close()
-        answer = ReceivedResponse(
+        received = ReceivedResponse(
             protocol={11: "HTTP/1.1", 10: "HTTP/1.0"}[response.version],
             status=response.status,
             headers=tuple(response.headers.items()),
             body=body,
             seconds=time.monotonic() - began,
         )
-        self._note(answer, response.reason)
-        return answer
+        self._note(received, response.reason)
+        return received
 
-    def _note(self, answer: ReceivedResponse, reason: str) -> None:
-        head = [f"{answer.protocol} {answer.status} {reason}"]
-        head += [f"{name}: {value}" for name, value in answer.headers]
-        self.transcript.note("<", "\r\n".join([*head, "", ""]).encode() + answer.body)
+    def _note(self, received: ReceivedResponse, reason: str) -> None:
+        head = [f"{received.protocol} {received.status} {reason}"]
+        head += [f"{name}: {value}" for name, value in received.headers]
+        self.transcript.note("<", "\r\n".join([*head, "", ""]).encode() + received.body)
 
     def is_quiet(self, seconds: float) -> bool:
         """Return whether nothing arrives for `seconds`."""

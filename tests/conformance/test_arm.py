@@ -49,8 +49,8 @@ def test_arm_acknowledges_one_event(
 ) -> None:
     vm = fleet.add_standalone_vm()
     event = fleet.announce("Reboot", vm).event
-    answer = arm.acknowledge(machine(vm), event, version=version)
-    assert (answer.status, answer.json) == (200, APPROVED)
+    response = arm.acknowledge(machine(vm), event, version=version)
+    assert (response.status, response.json) == (200, APPROVED)
     assert vm.statuses == ["Started"]
 
 
@@ -61,8 +61,8 @@ def test_arm_acknowledges_several_events(
 ) -> None:
     vm = fleet.add_standalone_vm()
     events = [fleet.announce(kind, vm).event for kind in ("Preempt", "Terminate")]
-    answer = arm.acknowledge_all(machine(vm), events, version=version)
-    assert (answer.status, answer.json) == (200, APPROVED)
+    response = arm.acknowledge_all(machine(vm), events, version=version)
+    assert (response.status, response.json) == (200, APPROVED)
     assert vm.statuses == ["Started", "Started"]
 
 
@@ -74,9 +74,9 @@ def test_events_with_different_results_get_207(
     canceled = fleet.announce("Freeze", vm)
     event = fleet.announce("Reboot", vm).event
     fleet.cancel(canceled)
-    answer = arm.acknowledge_all(machine(vm), [canceled.event, unknown, event])
-    assert answer.error == (207, "MultiStatusResponse")
-    error = answer.json["error"]
+    response = arm.acknowledge_all(machine(vm), [canceled.event, unknown, event])
+    assert response.error == (207, "MultiStatusResponse")
+    error = response.json["error"]
     assert error["message"] == MIXED
     results = [(detail["target"], detail["code"]) for detail in error["details"]]
     assert results == [(canceled.event, "Conflict"), (unknown, "NotFound")]
@@ -109,8 +109,8 @@ def test_an_event_can_be_acknowledged_at_its_set(
 ) -> None:
     vm, _ = fleet.group(kind=kind)
     event = fleet.announce("Reboot", vm).event
-    answer = arm.acknowledge(resource(vm).upper(), event.lower())
-    assert (answer.status, answer.json) == (200, APPROVED)
+    response = arm.acknowledge(resource(vm).upper(), event.lower())
+    assert (response.status, response.json) == (200, APPROVED)
     assert vm.statuses == ["Started"]
 
 
@@ -177,9 +177,9 @@ def test_simulate_eviction_is_for_spot_vms_and_returns_204(
     spot, regular = fleet.add_standalone_vm(spot=True), fleet.add_standalone_vm()
     refused = arm.send("POST", f"{machine(regular)}/simulateEviction")
     assert refused.error == (409, "OperationNotAllowed")
-    answer = arm.send("POST", f"{machine(spot)}/simulateEviction")
+    response = arm.send("POST", f"{machine(spot)}/simulateEviction")
     fleet.adopt(spot)
-    assert (answer.status, answer.body) == (204, b"")
+    assert (response.status, response.body) == (204, b"")
     assert spot.event()["EventType"] == "Preempt"
 
 

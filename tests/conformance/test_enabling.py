@@ -77,10 +77,10 @@ def test_planned_maintenance_is_announced_after_24_hours_without_requests(
 
 @fact("10.3a")
 def test_the_first_request_gets_a_response_immediately(fleet: TemporaryFleet) -> None:
-    answers = [fleet.add_standalone_vm().get() for _ in range(3)]
-    assert {each.status for each in answers} == {200}
+    responses = [fleet.add_standalone_vm().get() for _ in range(3)]
+    assert {each.status for each in responses} == {200}
     assert (
-        min(each.seconds for each in answers) < PROMPT
+        min(each.seconds for each in responses) < PROMPT
     )  # the others may be slow by chance
 
 

@@ -34,11 +34,11 @@ def request_until_refused(
     line: RawConnection, request: bytes
 ) -> list[ReceivedResponse]:
     """Send `request` repeatedly until it gets a 429."""
-    answers = [send_request(line, request)]
-    while answers[-1].status != 429:
-        assert len(answers) < MANY, f"expected a 429, seen none in {MANY} responses"
-        answers.append(send_request(line, request))
-    return answers
+    responses = [send_request(line, request)]
+    while responses[-1].status != 429:
+        assert len(responses) < MANY, f"expected a 429, seen none in {MANY} responses"
+        responses.append(send_request(line, request))
+    return responses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def test_five_requests_a_second_succeed_and_more_get_429(
     with vm.line() as line:
         *answered, refused = request_until_refused(line, vm.request(events(NEWEST)))
     assert len(answered) >= LIMIT
-    assert {answer.status for answer in answered} == {200}
+    assert {response.status for response in answered} == {200}
     assert refused.error
 
 

@@ -94,9 +94,11 @@ class VM:
 
     def document(self, version: str = NEWEST) -> Any:
         """Read the document, which must exist."""
-        answer = self.get(version=version)
-        assert answer.status == 200, f"expected a document, seen status {answer.status}"
-        return answer.json
+        response = self.get(version=version)
+        assert response.status == 200, (
+            f"expected a document, seen status {response.status}"
+        )
+        return response.json
 
     def events(self, version: str = NEWEST) -> list[Any]:
         """Read the events of the document."""
