@@ -34,7 +34,11 @@ def a_restarted_vm(fleet: TemporaryFleet, arm: ArmClient) -> tuple[VM, str]:
 def power_state(arm: ArmClient, vm: VM) -> str:
     """Return the power state in the instance view of a VM."""
     shown = arm.send("GET", f"{machine(vm)}/instanceView").json["statuses"]
-    return next(s["code"] for s in shown if s["code"].startswith("PowerState/"))
+    return next(
+        str(status["code"])
+        for status in shown
+        if status["code"].startswith("PowerState/")
+    )
 
 
 # --- approvals ---------------------------------------------------------------

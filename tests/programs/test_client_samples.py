@@ -144,9 +144,9 @@ def start(command: list[str], tmp_path: Path) -> Start:
 
 def restarted(program: Program, vm: str) -> str:
     """Restart `vm` as a user and return the event's id."""
-    answer = program.service.request("POST", f"/v1/vms/{vm}/restart", {})
-    assert answer.status == 201, answer.body
-    ((event,),) = (operation["events"] for operation in answer.json["maintenances"])
+    response = program.service.request("POST", f"/v1/vms/{vm}/restart", {})
+    assert response.status == 201, response.body
+    ((event,),) = (operation["events"] for operation in response.json["maintenances"])
     return str(event["id"])
 
 
