@@ -1,6 +1,6 @@
-# The service in a container, told by FOREWARN_... variables what to do:
-# docs/how-to/run-in-a-container.md says which.
-# `scripts/pin-image` adds the digest.
+# Image of the service. Configure it with FOREWARN_... variables:
+# see docs/how-to/run-in-a-container.md.
+# To pin the base image to a digest, run `scripts/pin-image`.
 ARG PYTHON=3.11.14-slim-bookworm
 
 FROM python:${PYTHON} AS build
@@ -26,15 +26,16 @@ RUN groupadd --gid 10001 forewarn \
     && install -d -m 0700 -o forewarn -g forewarn /var/lib/forewarn
 COPY --from=build /opt/forewarn /opt/forewarn
 
-# VMs may ask from outside the container; the control plane stays within it, where
-# `docker exec` and the health check reach it, and no token crosses a network.
+# VMs can reach the metadata plane from outside the container. The control plane stays
+# inside, where `docker exec` and the health check can reach it, so no token crosses a
+# network.
 ENV PATH=/opt/forewarn/bin:$PATH \
     FOREWARN_STATE_DIR=/var/lib/forewarn \
     FOREWARN_METADATA=0.0.0.0:8254 \
     FOREWARN_CONTROL=127.0.0.1:8255 \
     FOREWARN_FLEET=demo
 
-# By number, so that it can be seen from outside that it is not root.
+# A numeric id, so that tools outside the container can verify that it is not root.
 USER 10001:10001
 WORKDIR /var/lib/forewarn
 VOLUME /var/lib/forewarn

@@ -1,7 +1,7 @@
-"""What an agent costs that has nothing to do: memory, processor, questions, imports.
+"""Resource benchmark of an idle agent: memory, CPU time, requests and import time.
 
-Run by `scripts/bench agent`. The real agent asks the real service, first every second,
-then by letting itself be held; what it uses is counted after it has settled.
+Run by `scripts/bench agent`. The real agent polls the real service, first every second,
+then with long polls. Measurements begin once its startup is complete.
 """
 
 import argparse
@@ -24,12 +24,12 @@ _SETTLING = 5.0  # seconds until startup is complete
 _HOUR = 3_600.0  # seconds
 _IMPORTS = 10
 _IMPORTED = {
-    "importing the client": "from forewarn.client.client import Client",
-    "importing the agent": "import forewarn.agent.main",
+    "import of the client": "from forewarn.client.client import Client",
+    "import of the agent": "import forewarn.agent.main",
 }
 
 #: Ways of polling, and the setting of each.
-_WAYS = {"asking every second": "wait = false", "being held": "wait = true"}
+_WAYS = {"polling every second": "wait = false", "long polling": "wait = true"}
 
 _FILE = """\
 endpoint = "http://{metadata}/vm/web-0"
@@ -60,14 +60,16 @@ class ResourceUsage:
     processor: float  # seconds
     memory: int  # kB, at the end
     memory_before: int  # kB, at the start
-    questions: float
+    requests: float
 
 
 def main() -> None:
     """Run the benchmark and print its figures."""
     parser = argparse.ArgumentParser(prog="scripts/bench agent", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each way")
-    parser.add_argument("--archive", help="run what scripts/zipapp has made, alone")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="per way of polling"
+    )
+    parser.add_argument("--archive", help="run this file, built by scripts/zipapp")
     arguments = parser.parse_args()
     program = [sys.executable, "-m", "forewarn"]
     if arguments.archive:
@@ -85,8 +87,8 @@ def _format(use: ResourceUsage) -> str:
     grown = use.memory - use.memory_before
     return (
         f"{use.memory / 1024:.1f} MB ({grown:+} kB)"
-        f"   {use.processor * hours:6.1f} s of a processor"
-        f"   {use.questions * hours:6,.0f} requests, each in an hour"
+        f"   {use.processor * hours:6.1f} s CPU per hour"
+        f"   {use.requests * hours:6,.0f} requests per hour"
     )
 
 
@@ -102,9 +104,7 @@ def _import_time(code: str) -> str:
     pairs = [[float(text) * 1000 for text in output.split()] for output in outputs]
     taken, busy = (statistics.median(column) for column in zip(*pairs, strict=True))
     least = min(pairs)[0]
-    return (
-        f"p50 {taken:5.0f} ms   of a processor {busy:5.0f} ms   least {least:5.0f} ms"
-    )
+    return f"p50 {taken:5.0f} ms   CPU {busy:5.0f} ms   min {least:5.0f} ms"
 
 
 # --- the agent ---------------------------------------------------------------
@@ -128,7 +128,7 @@ def _measure(
                 processor=_processor(pid) - before,
                 memory=resident(pid),
                 memory_before=memory,
-                questions=_count_requests(service) - requests,
+                requests=_count_requests(service) - requests,
             )
 
 
@@ -139,7 +139,7 @@ def _running(command: list[str]) -> Iterator[int]:
     try:
         yield process.pid
         if process.poll() is not None:
-            raise RuntimeError(f"the agent has ended: {process.returncode}")
+            raise RuntimeError(f"the agent exited with {process.returncode}")
     finally:
         process.terminate()
         process.wait(10)
@@ -152,7 +152,7 @@ def _processor(pid: int) -> float:
 
 
 def _count_requests(service: ServeProcess) -> float:
-    """Return how many metadata requests the service has answered."""
+    """Return how many metadata requests the service has handled."""
     connection = HTTPConnection(service.control, timeout=10)
     connection.request("GET", "/metrics", headers=service.authorization)
     metrics = connection.getresponse().read().decode()

@@ -1,8 +1,8 @@
-"""Fuzz benchmark of the HTTP parser: compares the metadata plane with its oracles.
+"""Fuzz benchmark of the HTTP parser: compares the metadata plane with two oracles.
 
 Run by `scripts/bench bytes --cases 1000000 --seed 1`. Each case is a stream of bytes,
-generated from its number and judged as in tests/server/metadata/test_any_bytes.py. A
-difference is reported with its number and the shortest stream that still differs.
+generated from its number and judged as in tests/server/metadata/test_any_bytes.py. If a
+case differs, the benchmark reports its number and the shortest stream that differs.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def _patience() -> Iterator[None]:
     """Raise `TimeoutError` if the block does not end in time."""
 
     def give_up(*_: object) -> None:
-        raise TimeoutError(f"it takes more than {_PATIENCE} seconds")
+        raise TimeoutError(f"the case took more than {_PATIENCE} seconds")
 
     signal.signal(signal.SIGALRM, give_up)
     signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
@@ -122,7 +122,7 @@ def _run(cases: int, seed: int, workers: int) -> CaseCounts:
             if taken - reported > 10:
                 reported = taken
                 sys.stderr.write(
-                    f"{tally.cases:>9} of {cases} cases, {tally.cases / taken:.0f} a "
+                    f"{tally.cases:>9} of {cases} cases, {tally.cases / taken:.0f} per "
                     f"second, {len(tally.differences)} differences\n"
                 )
     return tally

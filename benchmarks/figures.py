@@ -22,7 +22,7 @@ def times(seconds: Sequence[float]) -> str:
     half, most, longest = share(seconds, 0.5), share(seconds, 0.99), max(seconds)
     return (
         f"p50 {half * 1000:7.2f} ms   p99 {most * 1000:7.2f} ms"
-        f"   max {longest * 1000:7.2f} ms   of {len(seconds):,}"
+        f"   max {longest * 1000:7.2f} ms   n {len(seconds):,}"
     )
 
 

@@ -1,8 +1,8 @@
-"""How long it takes from nothing to the first event, as the README has it.
+"""Time from installation to the first event, as in the README.
 
 Run by `scripts/bench first-event`. It installs this folder into a new virtual
-environment, which depends on where pip gets packages from; then it types the two
-commands of the README, several times, each with an empty state.
+environment; the time for this depends on where pip gets packages from. Then it runs the
+two commands of the README several times, each time with an empty state.
 """
 
 import argparse
@@ -119,12 +119,12 @@ def _check_event(metadata: str) -> None:
     with urlopen(request, timeout=10) as response:
         (event,) = json.load(response)["Events"]
     if event["EventType"] != "Reboot":
-        raise RuntimeError(f"that is not the event: {event}")
+        raise RuntimeError(f"unexpected event: {event}")
 
 
 def _format(seconds: Sequence[float]) -> str:
     half = statistics.median(seconds)
-    return f"median {half:6.2f} s   longest {max(seconds):6.2f} s   of {len(seconds)}"
+    return f"median {half:6.2f} s   max {max(seconds):6.2f} s   n {len(seconds)}"
 
 
 def main() -> None:
@@ -141,11 +141,11 @@ def main() -> None:
         ]
     write = sys.stdout.write
     write(line("processors", str(os.cpu_count())))
-    write(line("a virtual environment", f"{installed.made_in:6.2f} s"))
+    write(line("virtual environment", f"{installed.made_in:6.2f} s"))
     write(line("pip install '.[server]'", f"{installed.installed_in:6.2f} s"))
-    write(line("serve: both planes answer", _format([one.ready for one in played])))
+    write(line("serve: both planes ready", _format([one.ready for one in played])))
     write(line("vm restart: announced", _format([one.announced for one in played])))
-    write(line("GET: the event is there", _format([one.seen for one in played])))
+    write(line("GET: event visible", _format([one.seen for one in played])))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A fleet of any size, with every kind of group in it, on shared hosts."""
+"""Fleet of any size, with every kind of group, on shared hosts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ class GroupShape:
 
     kind: str
     size: int
-    update_domains: int = 0  # 0 if it has none
+    update_domains: int = 0  # 0 if the group has none
     settings: str = ""
     vm_settings: str = ""
 

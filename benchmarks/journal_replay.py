@@ -1,7 +1,7 @@
-"""Check of the journal: replayed from its start, it must lead to the final state.
+"""Journal check: a replay from the start must result in the final state.
 
-Nothing of forewarn is imported, so that this is an independent check. The load test
-and `tests/faults` use it.
+It does not import forewarn, so it is an independent check. The load test and
+`tests/faults` use it.
 """
 
 from collections import Counter
@@ -23,21 +23,21 @@ _MOVES: Mapping[str, tuple[str | None, str]] = {
 _STATUSES = {"SCHEDULED": "Scheduled", "STARTED": "Started"}
 _PLANNED = ("Freeze", "Reboot", "Redeploy")
 _MINIMUM = {"Freeze": 900, "Reboot": 900, "Redeploy": 600, "Preempt": 30}
-_TERMINATE = 300  # seconds, unless the group has a setting of its own
+_TERMINATE = 300  # seconds, unless the group has its own setting
 
 
 class JournalRule(StrEnum):
-    """What a journal must keep to."""
+    """Rule that every journal must follow."""
 
-    ORDER = "positions have no gaps, times never go back"
+    ORDER = "positions have no gaps, and times never go back"
     PHASES = "a maintenance starts once and ends once"
     NOT_BEFORE = "nothing starts before NotBefore, unless approved"
-    NOTICE = "the minimum notice is kept, downtime not counted"
+    NOTICE = "the minimum notice is kept, without counting downtime"
     DOMAINS = "one update domain of a group at a time"
     APPROVALS = "an event is approved once"
     INCARNATIONS = "incarnations have no gaps"
-    PUBLICATION = "a document changes with its incarnation only"
-    ATTEMPTS = "attempts are counted, and begin after the start"
+    PUBLICATION = "a document changes only with its incarnation"
+    ATTEMPTS = "attempts are numbered, and begin after the start"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class ShownEvent:
 
 @dataclass(slots=True, kw_only=True)
 class ReplayedMaintenance:
-    """A maintenance, as the facts so far left it."""
+    """State of a maintenance after the facts so far."""
 
     view: Any
     at: datetime
@@ -101,8 +101,8 @@ class JournalReplay:
     ) -> None:
         """Replay `facts`, oldest first.
 
-        The minimum notice is checked if `is_emergency` shows for which maintenance it
-        does not apply.
+        The minimum notice is checked only if `is_emergency` is given: it shows to which
+        maintenance the minimum does not apply.
         """
         self.violations: list[tuple[JournalRule, str]] = []
         self.maintenances: dict[str, ReplayedMaintenance] = {}
@@ -204,7 +204,7 @@ class JournalReplay:
         replayed = self.maintenances.get(id_)
         phase = None if replayed is None or kind == "Announced" else replayed.phase
         if phase != before:
-            text = f"{kind} happened to {id_}, which was {phase}"
+            text = f"{kind} for {id_}, which was {phase}"
             self._complain(JournalRule.PHASES, text)
         if replayed is not None:
             replayed.phase = after
@@ -220,7 +220,7 @@ class JournalReplay:
     def _take_announced(self, fact: Any) -> None:
         id_, view = fact["maintenance"], fact["announced"]
         if (known := self.maintenances.get(id_)) is not None:
-            text = f"Announced happened to {id_}, which was {known.phase}"
+            text = f"Announced for {id_}, which was {known.phase}"
             self._complain(JournalRule.PHASES, text)
         names = [name for event in view["events"] for name in event["resources"]]
         vms = {name: self.vms.get(name, {}) for name in names}
@@ -341,7 +341,7 @@ class JournalReplay:
             text = f"attempt {fact['attempt']} of {fact['maintenance']}"
             self._complain(
                 JournalRule.ATTEMPTS,
-                f"{text} is number {replayed.attempts}, {replayed.phase}",
+                f"{text}: expected {replayed.attempts}, phase {replayed.phase}",
             )
 
     # --- documents -----------------------------------------------------------
@@ -350,7 +350,7 @@ class JournalReplay:
         audience, number = fact["audience"], fact["incarnation"]
         before = self.audiences.get(audience, (fact["epoch"], 0))
         if (fact["epoch"], number) != (before[0], before[1] + 1):
-            text = f"{audience}: incarnation {number} is not the next"
+            text = f"{audience}: incarnation {number} is not the next one"
             self._complain(JournalRule.INCARNATIONS, text)
         self.audiences[audience] = (fact["epoch"], number)
         shown = (fact["position"], [*self._shown(audience)])
@@ -363,7 +363,9 @@ class JournalReplay:
                 continue
             _, shown = self.documents.get((audience, epoch, number), (0, ()))
             if [*shown] != [*self._shown(audience)]:
-                text = f"{audience} changed at {fact['position']}, but stays {number}"
+                text = (
+                    f"{audience} changed at {fact['position']}, but not its incarnation"
+                )
                 self._complain(JournalRule.PUBLICATION, text)
         self._changed.clear()
 
@@ -389,24 +391,24 @@ class JournalReplay:
         state = {item["id"]: item["phase"] for item in maintenances}
         if state != self.phases:
             problems.append(
-                f"the journal tells of {Counter(self.phases.values())},"
-                f" the state of {Counter(state.values())}"
+                f"the journal has {Counter(self.phases.values())},"
+                f" the state {Counter(state.values())}"
             )
         for audience, (_, seen) in latest.items():
             _, last = self.audiences.get(audience, ("", 0))
             if seen != last:
                 problems.append(
-                    f"{audience} saw {seen} last, the journal tells of {last}"
+                    f"{audience} saw {seen} last, but the journal has {last}"
                 )
         return problems
 
     def fates(self) -> Counter[str]:
-        """Count why maintenances started, or that they were canceled."""
+        """Count maintenance operations by outcome: approved, timed out or canceled."""
         return Counter(self._fate(id_, phase) for id_, phase in self.phases.items())
 
     def _fate(self, maintenance: str, phase: str) -> str:
         if phase == "CANCELED":
-            return "called off"
+            return "canceled"
         return "approved" if self._is_approved(maintenance) else "timed out"
 
 

@@ -1,8 +1,8 @@
-"""Hundreds of VMs for some minutes, while maintenances live their lives.
+"""Load test: hundreds of VMs poll and approve for minutes, during maintenance.
 
-Run by `scripts/bench load`: the real program, its store in a file, the system's
-clock, loopback. Every answer is judged as it comes (`oracle`), the journal at the end
-(`ledger`). Exit code 1 when a bar is missed.
+Run by `scripts/bench load`. It uses the real program with a store in a file, the system
+clock and loopback. It checks every response immediately (`oracle`), and the journal at
+the end (`journal_replay`). The exit code is 1 if a limit is exceeded.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from benchmarks.program import ServeProcess, serving
 from benchmarks.vms import EVENTS, VM, SharedState, lag
 
 _LIFE = 75.0  # seconds from the last announcement to the end
-_MORE = 90  # seconds after the end for maintenances that are not over yet
+_MORE = 90  # seconds after the end, for maintenance that is not over yet
 _SAMPLE = 10.0  # seconds between two memory samples
 _DIFFERENT = 5000  # distinct requests; more than the service caches
 _OVER = ("COMPLETED", "CANCELED")
@@ -77,10 +77,10 @@ async def _polled(
 
 
 async def _fill_caches(address: str, fleet: Fleet) -> None:
-    """Send many distinct requests, like clients that number theirs.
+    """Send many distinct requests, like clients that number their requests.
 
-    The service caches a limited number of requests. This fills the caches, so that any
-    growth of memory after it is a leak.
+    The service caches a limited number of requests. This fills the caches, so any later
+    growth of memory is a leak.
     """
     path = EVENTS.format(fleet.machines[0].name)
     line = KeepAliveConnection(address)
@@ -91,7 +91,7 @@ async def _fill_caches(address: str, fleet: Fleet) -> None:
 
 
 async def _until_over(operator: Operator, begun: float, plan: LoadPlan) -> None:
-    """Wait until the planned time and all maintenances are over."""
+    """Wait until the planned time and all maintenance operations are over."""
     await asyncio.sleep(max(begun + plan.seconds - time.monotonic(), 0))
     for _ in range(_MORE):
         if {*await operator.phases()} <= {*_OVER}:
@@ -115,7 +115,7 @@ async def _judge(operator: Operator, outcome: LoadResults) -> None:
         for event in item["events"]:
             unseen = event["id"] in outcome.oracle.never_started
             if unseen and item["phase"] == "COMPLETED":
-                text = f"{event['id']} was gone before Started was seen"
+                text = f"{event['id']} disappeared before VMs saw Started"
                 outcome.complaints.append(text)
 
 
@@ -141,7 +141,7 @@ def _show_progress(
     bad = len(outcome.tally.errors) + len(outcome.oracle.complaints)
     sys.stderr.write(
         f"\r\x1b[K{passed:4.0f} of {plan.seconds:.0f} s: {outcome.tally.requests:,}"
-        f" requests, {bad} bad; {announced} of {plan.maintenances} maintenances,"
+        f" requests, {bad} bad; {announced} of {plan.maintenances} announced,"
         f" {len(outcome.oracle.lives)} events seen; {outcome.memory[-1][1]:,.0f} kB"
     )
     sys.stderr.flush()
@@ -154,7 +154,7 @@ def _plan() -> LoadPlan:
     add("--minutes", type=float, default=5.0, help="default: 5")
     add("--maintenances", type=int, default=100, help="default: 100")
     add("--every", type=float, default=1.0, help="seconds between polls; default: 1")
-    add("--seed", type=int, default=1, help="leads to the same orders; default: 1")
+    add("--seed", type=int, default=1, help="for random choices; default: 1")
     return LoadPlan(**vars(parser.parse_args()))
 
 

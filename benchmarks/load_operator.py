@@ -1,7 +1,7 @@
-"""Operator of the load test: announces maintenances of all types and cancels some.
+"""Operator of the load test: announces maintenance of all types and cancels some.
 
 A lifecycle must fit into minutes of the system clock. A Preempt therefore gets its 30
-seconds of notice, and everything else is an emergency with 10 to 40 seconds.
+seconds of notice, and everything else is an emergency with 10 to 40 seconds of notice.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ from benchmarks.program import TOKEN
 _TYPES = ("Freeze", "Reboot", "Redeploy", "Preempt", "Terminate")
 _ON_HOSTS = ("Freeze", "Reboot", "Redeploy")
 
-_HOSTS = 0.25  # share of maintenances of a whole host, where the type permits
-_CALLED_OFF = 0.15  # share of canceled maintenances
-_APPROVED = 0.08  # share of maintenances that the operator approves
+_HOSTS = 0.25  # share for a whole host, if the type permits it
+_CALLED_OFF = 0.15  # share that the operator cancels
+_APPROVED = 0.08  # share that the operator approves
 _AT_ONCE = 0.05  # share of emergencies without notice
 
 _HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
@@ -33,7 +33,7 @@ class OperatorLog:
     """What the operator did."""
 
     announcements: list[float] = field(default_factory=list)  # seconds each
-    called_off: set[str] = field(default_factory=set)  # maintenances
+    called_off: set[str] = field(default_factory=set)  # ids of maintenance
     errors: list[str] = field(default_factory=list)
 
 
@@ -41,7 +41,7 @@ class Operator:
     """Client of the control plane."""
 
     def __init__(self, address: str, fleet: Fleet, oracle: Oracle, seed: int) -> None:
-        """Send requests to `address`, chosen at random from `seed`."""
+        """Send requests to `address`; `seed` determines the random choices."""
         self.log = OperatorLog()
         self._address = address
         self._fleet = fleet
@@ -50,7 +50,7 @@ class Operator:
         self._later: set[asyncio.Task[None]] = set()
 
     async def announce(self, count: int, seconds: float) -> None:
-        """Announce `count` maintenances, evenly distributed over `seconds`."""
+        """Make `count` announcements, evenly distributed over `seconds`."""
         loop = asyncio.get_running_loop()
         begun = loop.time()
         for number in range(count):
@@ -67,7 +67,7 @@ class Operator:
             await task
 
     async def phases(self) -> Counter[str]:
-        """Count maintenances by phase."""
+        """Count maintenance operations by phase."""
         return Counter(item["phase"] for item in await self.read("maintenances"))
 
     async def read(self, what: str) -> Sequence[Any]:
@@ -107,7 +107,7 @@ class Operator:
             order["vms"] = [self._random.choice(self._fleet.machines).name]
         if kind == "Preempt":
             return order
-        order |= {"emergency": True, "reason": "the benchmark has only minutes"}
+        order |= {"emergency": True, "reason": "the benchmark lasts only minutes"}
         if self._random.random() >= _AT_ONCE:
             order["notice_seconds"] = self._random.randint(10, 40)
         if kind == "Freeze":

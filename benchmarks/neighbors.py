@@ -1,10 +1,10 @@
-"""Latency of one VM, quiet and while VMs of another group attack.
+"""Latency of one VM, without attacks and while VMs of another group attack.
 
 Run by `scripts/bench neighbors`. Two groups share the service: *good* polls and
-approves at a normal pace, *evil* sends as much as it can in one of several ways. A
-third group has events that nobody approves: they must start on time. Each figure is the
-median of the 99th percentiles of several rounds, with the lowest and the highest.
-Compare figures of one run.
+approves at a normal pace, and *evil* sends as much as it can in one of several ways. A
+third group has events that nobody approves; they must start on time. Each figure is
+the median of the 99th percentiles of several rounds, with the lowest and the highest.
+Compare only figures from the same run.
 """
 
 import argparse
@@ -76,11 +76,11 @@ def _approval(first: int) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """What each connection of the attacker sends, again and again."""
+    """Data that each connection of the attacker sends repeatedly."""
 
     data: bytes
     piece: int = 1 << 20  # bytes sent at a time
-    addresses: Sequence[str] = _EVIL[:1]  # of the VMs that take part
+    addresses: Sequence[str] = _EVIL[:1]  # of the attacking VMs
 
 
 _MADE_UP = b"".join(_approval(100 * number) for number in range(20))
@@ -94,12 +94,12 @@ _ATTACKS: Mapping[str, Attack] = {
     ),
     "slow bodies": Attack(data=_post(b"x" * 60_000), piece=1),
     "made-up approvals": Attack(data=_MADE_UP),
-    "the same by 250 VMs": Attack(data=_MADE_UP, addresses=_EVIL),
+    "made-up approvals, 250 VMs": Attack(data=_MADE_UP, addresses=_EVIL),
 }
 
 
 def _attack(address: tuple[str, int], attack: Attack, connections: int) -> None:
-    """Send the data on all connections until the process is ended."""
+    """Send the data on all connections until the process is killed."""
     data, own = attack.data, cycle(attack.addresses)
     sent = {_connect(address, next(own)): 0 for _ in range(connections)}
     while True:
@@ -147,11 +147,11 @@ class Neighbor:
         }
 
     def get(self) -> float:
-        """Return the seconds that a poll takes."""
+        """Poll; return the duration in seconds."""
         return self._request("GET", None)
 
     def post(self) -> float:
-        """Announce an event; return the seconds that its approval takes."""
+        """Announce and approve an event; return the duration of the approval."""
         event = self.announce("Reboot", "good-0")
         return self._request("POST", {"StartRequests": [{"EventId": event}]})
 
@@ -167,7 +167,7 @@ class Neighbor:
         self._due.append(self.announce("Preempt", "due-0"))
 
     def latest_start(self) -> float:
-        """Return how many seconds after its NotBefore the latest of them started."""
+        """Return the longest delay of a start after its NotBefore, in seconds."""
         return max(map(self._lateness, self._due))
 
     def _lateness(self, event: str) -> float:
@@ -202,15 +202,20 @@ class Neighbor:
 
 
 def main() -> int:
-    """Run the benchmark; return 1 if a bar is missed."""
+    """Run the benchmark; return 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--attack", default="", help="only attacks with this text")
+    parser.add_argument(
+        "--attack",
+        default="",
+        help="only attacks whose name contains TEXT",
+        metavar="TEXT",
+    )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2, help="of each measurement")
+    parser.add_argument("--seconds", type=float, default=2, help="per measurement")
     parser.add_argument(
         "--store",
         default="sqlite,postgresql",
-        help="sqlite, postgresql (a private server), or a URL; several with commas",
+        help="sqlite, postgresql (a private server), or a URL; separated by commas",
     )
     options = parser.parse_args()
     is_missed = False
@@ -233,7 +238,7 @@ def main() -> int:
 
 @contextmanager
 def _store_url(store: str) -> Iterator[str]:
-    """Return the URL of a store; empty for a SQLite file in the state folder."""
+    """Yield the URL of a store; empty for a SQLite file in the state directory."""
     if store == "postgresql":
         found = binaries()
         if found is None:
@@ -247,11 +252,11 @@ def _store_url(store: str) -> Iterator[str]:
 def _measure_attacks(
     neighbor: Neighbor, store: str, options: argparse.Namespace
 ) -> bool:
-    """Print a table; return whether a bar is missed."""
+    """Print a table; return whether a limit is exceeded."""
     name = store if "://" not in store else "the store at the URL"
     sys.stdout.write(f"\n{name:<30}{'GET p99':<25}POST p99\n")
     is_missed = False
-    _row(options, "quiet", neighbor)
+    _row(options, "no attack", neighbor)
     chosen = [item for item in _ATTACKS.items() if options.attack in item[0]]
     for attack_name, attack in chosen:
         for count in _CONNECTIONS:
@@ -259,13 +264,13 @@ def _measure_attacks(
                 target=_attack, args=(neighbor.address, attack, count), daemon=True
             )
             attacker.start()
-            time.sleep(1)  # until it is in full swing
+            time.sleep(1)  # until it runs at full speed
             is_missed |= _row(options, f"{attack_name} x{count}", neighbor)
             if not attacker.is_alive():
-                raise RuntimeError(f"the attacker has ended: {attacker.exitcode}")
+                raise RuntimeError(f"the attacker exited with {attacker.exitcode}")
             attacker.kill()
             attacker.join()
-    _row(options, "quiet again", neighbor)
+    _row(options, "no attack, again", neighbor)
     time.sleep(30 / _CLOCK + 1)  # until the last Preempt has started
     late = neighbor.latest_start()
     sys.stdout.write(f"latest start: {late:.3f} s after NotBefore\n")
@@ -273,7 +278,7 @@ def _measure_attacks(
 
 
 def _row(options: argparse.Namespace, what: str, neighbor: Neighbor) -> bool:
-    """Print a row; return whether a bar is missed."""
+    """Print a row; return whether a limit is exceeded."""
     highs: tuple[list[float], list[float]] = [], []
     for _ in range(options.rounds):
         neighbor.announce_due()
@@ -291,7 +296,7 @@ def _row(options: argparse.Namespace, what: str, neighbor: Neighbor) -> bool:
 
 
 def _measure(call: Callable[[], float], seconds: float) -> Sequence[float]:
-    """Call again and again, at most 200 times a second; return what each took."""
+    """Call repeatedly, at most 200 times per second; return all durations."""
     taken, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         taken.append(call())

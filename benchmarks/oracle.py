@@ -42,10 +42,10 @@ _DATE = timedelta(seconds=2)
 
 @dataclass(slots=True)
 class SeenEvent:
-    """One event, as it was first seen."""
+    """Event as it was first seen."""
 
     first: Mapping[str, Any]
-    not_before: datetime | None  # None if it starts at once
+    not_before: datetime | None  # None if it starts immediately
 
 
 @dataclass(slots=True)
@@ -57,10 +57,10 @@ class VmView:
 
 
 class Oracle:
-    """Keeps what VMs have seen, and collects violations."""
+    """Record of what VMs have seen, with all violations."""
 
     def __init__(self) -> None:
-        """Start with nothing seen."""
+        """Start without any observations."""
         self.complaints: list[str] = []
         self.lives: dict[str, SeenEvent] = {}
         self.approved: set[str] = set()  # events that may have been approved
@@ -92,7 +92,9 @@ class Oracle:
             self.complaints.append(f"{machine.name}: not a document: {answer.body!r}")
             return ()
         if match is None or int(match[2]) != incarnation:
-            self.complaints.append(f"{machine.name}: {incarnation} is tagged {tag}")
+            self.complaints.append(
+                f"{machine.name}: incarnation {incarnation} is tagged {tag}"
+            )
             return ()
         self._judge_tag(machine, answer, match[1], incarnation, floor)
         now = parsedate_to_datetime(answer.headers["date"])
@@ -112,7 +114,9 @@ class Oracle:
         who, tag = machine.audience, answer.headers["etag"]
         body = self._bodies.setdefault((who, tag), answer.body)
         self.expect(body == answer.body, f"{who}: two documents are tagged {tag}")
-        self.expect(incarnation >= floor, f"{who}: {incarnation} after {floor}")
+        self.expect(
+            incarnation >= floor, f"{who}: incarnation {incarnation} after {floor}"
+        )
         before = self.latest.get(who)
         if before is not None:
             self.expect(before[0] == epoch, f"{who}: epoch {before[0]}, then {epoch}")
@@ -123,23 +127,23 @@ class Oracle:
         where = f"{machine.name}: {event}"
         whole = isinstance(event, dict) and [*event] == [*_FIELDS]
         if not whole or any(type(event[k]) is not _FIELDS[k] for k in _FIELDS):
-            self.complaints.append(f"{where} has other fields")
+            self.complaints.append(f"{where} has unexpected fields")
             return
         id_, status, blank = event["EventId"], event["EventStatus"], ""
-        self.expect(_ID.fullmatch(id_) is not None, f"{where}: not an id")
-        self.expect(status in _ORDER, f"{where}: not a status")
-        self.expect(event["EventType"] in _TYPES, f"{where}: not a type")
+        self.expect(_ID.fullmatch(id_) is not None, f"{where}: invalid id")
+        self.expect(status in _ORDER, f"{where}: invalid status")
+        self.expect(event["EventType"] in _TYPES, f"{where}: invalid type")
         life = self.lives.get(id_)
         if life is None:
             life = self.lives[id_] = SeenEvent(event, _moment(event["NotBefore"]))
         self.expect(all(event[k] == life.first[k] for k in _FIXED), f"{where} changed")
         if status == "Started":
-            self.expect(event["NotBefore"] == blank, f"{where}: NotBefore is shown")
+            self.expect(event["NotBefore"] == blank, f"{where}: NotBefore is not blank")
             due = life.not_before is None or now + _DATE >= life.not_before
             self.expect(due or id_ in self.approved, f"{where} started early")
         elif life.first["EventStatus"] == "Scheduled":
             time = life.first["NotBefore"]
-            self.expect(event["NotBefore"] == time, f"{where}: it was {time}")
+            self.expect(event["NotBefore"] == time, f"{where}: NotBefore was {time}")
 
     def _judge_change(self, machine: FleetVm, events: Sequence[Any]) -> None:
         view = self._views.setdefault(machine.name, VmView())

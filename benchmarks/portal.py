@@ -1,10 +1,9 @@
-"""What the portal costs a browser: how soon a page is there, and whether it stutters.
+"""Performance of the portal in a browser: loading time, long tasks and layout shift.
 
-Run by `scripts/bench portal`. A real service serves a large fleet; Chromium opens each
-page with an empty cache. Then a maintenance of one VM of each group is announced, all
-by one request, and the page takes in what follows. What is told is the median of all
-rounds. A task is what keeps a page from answering its user; browsers tell of those that
-take 50 ms or more.
+Run by `scripts/bench portal`. A real service serves a large fleet, and Chromium opens
+each page with an empty cache. Then one request announces maintenance of one VM in each
+group, and the page shows the changes. Figures are medians of all rounds. During a long
+task, a page does not respond to its user. Browsers report tasks of 50 ms or more.
 """
 
 import argparse
@@ -50,7 +49,7 @@ _QUIET = """() => new Promise((quiet) => {
   }).observe({ type: "resource" });
 })"""
 
-_TOLD = """(mark) => ({
+_MEASURED = """(mark) => ({
   painted: performance.getEntriesByName("first-contentful-paint")[0].startTime,
   drawn: performance.getEntriesByName(mark)[0].startTime,
   task: watched.task,
@@ -87,7 +86,7 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pages", nargs="+", choices=_PAGES, default=_PAGES)
-    parser.add_argument("--json", action="store_true", help="the figures alone")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     path = executable()
     if path is None:
@@ -109,7 +108,7 @@ def main() -> None:
 
 
 def _round(browser: Browser, name: str, size: FleetSize) -> Figures:
-    """Measure a page of a fresh service, before and during a burst of facts."""
+    """Measure a page of a new service, before and during a burst of changes."""
     with tempfile.TemporaryDirectory() as folder:
         fleet = Path(folder) / "fleet.toml"
         fleet.write_text(_fleet(size))
@@ -130,12 +129,12 @@ def _measure_page(
     page.goto(f"{control}/portal/#/{name}")
     wait_until_drawn(page, name)
     page.evaluate(_QUIET)
-    loaded = page.evaluate(_TOLD, f"forewarn:{name}")
+    loaded = page.evaluate(_MEASURED, f"forewarn:{name}")
     page.evaluate("() => watched.begin()")
     _announce(context, control, size)
     page.evaluate(_QUIET)
     _expect_all(page, size)
-    burst = page.evaluate(_TOLD, f"forewarn:{name}")
+    burst = page.evaluate(_MEASURED, f"forewarn:{name}")
     return Figures(
         painted=loaded["painted"],
         drawn=loaded["drawn"],
@@ -147,7 +146,7 @@ def _measure_page(
 
 
 def _announce(context: BrowserContext, control: str, size: FleetSize) -> None:
-    """Announce a maintenance in each group: at least one fact each."""
+    """Announce maintenance in each group, which adds a journal entry or more each."""
     vms = [f"g{number}-0" for number in range(size.groups)]
     response = context.request.post(
         f"{control}/v1/maintenances",
@@ -156,7 +155,9 @@ def _announce(context: BrowserContext, control: str, size: FleetSize) -> None:
         timeout=60_000,
     )
     if response.status != 201 or len(response.json()["maintenances"]) != size.groups:
-        raise RuntimeError(f"answered {response.status} {response.text()[:500]}")
+        raise RuntimeError(
+            f"announcing returned {response.status}: {response.text()[:500]}"
+        )
 
 
 def _expect_all(page: Page, size: FleetSize) -> None:
@@ -166,7 +167,7 @@ def _expect_all(page: Page, size: FleetSize) -> None:
           .filter((each) => each.name.includes("/v1/overview?id=")).length"""
     )
     if requests * _IDS < size.groups:
-        raise RuntimeError(f"the page has asked {requests} times for what has changed")
+        raise RuntimeError(f"the page sent only {requests} requests for changes")
 
 
 # --- the fleet ---------------------------------------------------------------
@@ -200,28 +201,30 @@ def _median(all_: Sequence[Figures]) -> Figures:
 
 
 def _missed_limits(figures: Figures) -> Sequence[str]:
-    """Describe the limits that were missed."""
+    """Describe the limits that were exceeded."""
     return [
-        f"{name} {getattr(figures, name):.2f} is more than {most:g}"
+        f"{name} {getattr(figures, name):.2f} exceeds {most:g}"
         for name, most in _BARS.items()
         if getattr(figures, name) > most
     ]
 
 
-def _as_json(told: Mapping[str, Figures]) -> str:
-    return json.dumps({name: asdict(figures) for name, figures in told.items()}) + "\n"
+def _as_json(measured: Mapping[str, Figures]) -> str:
+    return (
+        json.dumps({name: asdict(figures) for name, figures in measured.items()}) + "\n"
+    )
 
 
-def _as_table(told: Mapping[str, Figures]) -> str:
+def _as_table(measured: Mapping[str, Figures]) -> str:
     lines: list[str] = []
-    for name, page in told.items():
+    for name, page in measured.items():
         lines.append(
             line(f"{name}: first paint", f"{page.painted:.0f} ms")
-            + line(f"{name}: its data drawn", f"{page.drawn:.0f} ms")
+            + line(f"{name}: data drawn", f"{page.drawn:.0f} ms")
             + line(f"{name}: longest task", _task(page.load_task))
-            + line(f"{name}: the same, in a burst", _task(page.burst_task))
+            + line(f"{name}: longest task, burst", _task(page.burst_task))
             + line(f"{name}: layout shift", f"{page.load_shift:.3f}")
-            + line(f"{name}: the same, in a burst", f"{page.burst_shift:.3f}")
+            + line(f"{name}: layout shift, burst", f"{page.burst_shift:.3f}")
         )
         lines += [f"{name}: {missed}\n" for missed in _missed_limits(page)]
     return "".join(lines)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Token of a service that runs for minutes.
+#: Admin token of the service; not secret, because the service runs only for minutes.
 TOKEN = "benchmark"
 
 DEMO = Path(__file__).parents[1] / "src" / "forewarn" / "demo.toml"
@@ -18,12 +18,12 @@ DEMO = Path(__file__).parents[1] / "src" / "forewarn" / "demo.toml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeProcess:
-    """`forewarn serve`, running."""
+    """A running `forewarn serve`."""
 
     process: subprocess.Popen[str]
     metadata: str  # host and port
     control: str  # host and port
-    begun: float  # by `time.perf_counter`
+    begun: float  # time of `time.perf_counter`
 
     @property
     def memory(self) -> int:
@@ -32,7 +32,7 @@ class ServeProcess:
 
     @property
     def processor(self) -> float:
-        """CPU seconds it has used."""
+        """CPU seconds that it has used."""
         stat = Path(f"/proc/{self.process.pid}/stat").read_text()
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

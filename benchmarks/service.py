@@ -1,7 +1,7 @@
 """Latency benchmark of the service: start, announcement to visible, approval.
 
 Run by `scripts/bench`. An approval waits for an fsync, so the fsync time of the disk is
-measured in the same run. Compare figures of one run only.
+measured in the same run. Compare only figures from the same run.
 """
 
 import json
@@ -61,7 +61,7 @@ def receive(connection: HTTPConnection) -> bytes:
     response = connection.getresponse()
     body = response.read()
     if response.status >= 300:
-        raise RuntimeError(f"answered {response.status} {body!r}")
+        raise RuntimeError(f"the service returned {response.status} {body!r}")
     return body
 
 
@@ -121,7 +121,7 @@ def main() -> None:
         _line("start to both planes", starts),
         _line("announce to visible", [visible for visible, _ in pairs]),
         _line("approve to 200", [approved for _, approved in pairs]),
-        _line("one fsync of this disk", synced),
+        _line("fsync of this disk", synced),
         f"{'resident memory':<28} {memory / 1024:.0f} MB",
     ):
         sys.stdout.write(f"{line}\n")

@@ -1,7 +1,7 @@
-"""What starts and stops of the whole service leave behind in one process: nothing.
+"""Leak check: starts and stops the whole service many times in one process.
 
-Run by `scripts/bench starts`. Every tenth service is asked on both planes, and has an
-event under way when it is stopped. Exit code 1 when anything is left or grows.
+Run by `scripts/bench starts`. Every tenth service gets requests on both planes, and
+stops during an event. The exit code is 1 if anything is left behind or grows.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from forewarn.config.settings import Config
 from forewarn.service.service import Service
 
 _EVENTS = "/vm/web-1/metadata/scheduledevents?api-version=2020-07-01"
-_ASKED = 10  # every tenth service receives requests
+_POLLED = 10  # every tenth service receives requests
 _WARM = 20  # starts until all caches are filled
 
 #: Files of a store; SQLite removes its other files on a clean stop.
@@ -85,7 +85,7 @@ def _announce_and_poll(system: Service) -> None:
     created = _request(system.control, "POST", "/v1/maintenances", json.dumps(order))
     event = json.loads(created)["maintenances"][0]["events"][0]["id"]
     if event.encode() not in _request(system.metadata[0], "GET", _EVENTS):
-        raise RuntimeError(f"the VM was not shown {event}")
+        raise RuntimeError(f"the VM does not see {event}")
 
 
 def _request(plane: str, method: str, path: str, body: str | None = None) -> bytes:
@@ -99,11 +99,11 @@ def _request(plane: str, method: str, path: str, body: str | None = None) -> byt
 
 def _start_and_stop(folder: Path, numbers: range) -> None:
     for number in numbers:
-        if number % _ASKED == 0:  # a new store, so that its growth is not measured
+        if number % _POLLED == 0:  # a new store, to exclude its growth
             for name in _KEPT:
                 (folder / name).unlink(missing_ok=True)
         with Service(_config(folder, number), TOKEN) as system:
-            if number % _ASKED in (0, 1):  # one in memory, one in a file
+            if number % _POLLED in (0, 1):  # one in memory, one in a file
                 _announce_and_poll(system)
 
 
@@ -117,13 +117,13 @@ def leaks(
         ("files", {file.name for file in folder.iterdir()} - _KEPT),
     ):
         if left:
-            yield f"{what} were left: {', '.join(sorted(left))}"
+            yield f"{what} left behind: {', '.join(sorted(left))}"
     for what, more, most in (
         ("objects", after.objects - before.objects, _MOST_OBJECTS),
         ("kB of memory", after.memory - before.memory, _MOST_MEMORY),
     ):
         if more > most:
-            yield f"{more} {what} were left, {more / starts:.1f} by each start"
+            yield f"{more} {what} left behind, {more / starts:.1f} per start"
 
 
 def _run(starts: int, folder: Path) -> Sequence[str]:
@@ -148,7 +148,7 @@ def main() -> int:
     parser.add_argument("--starts", type=int, default=1000, help="default: 1000")
     starts: int = parser.parse_args().starts
     with tempfile.TemporaryDirectory() as folder:
-        tempfile.tempdir = folder  # so that leftover temporary files are noticed
+        tempfile.tempdir = folder  # to notice leftover temporary files
         problems = _run(starts, Path(folder))
     for problem in problems:
         sys.stdout.write(f"MISSED: {problem}\n")

@@ -1,4 +1,4 @@
-"""VMs of the load test: they poll as real programs do, and approve events."""
+"""VMs of the load test, which poll like real programs and approve events."""
 
 import asyncio
 import json
@@ -27,10 +27,10 @@ class PollMode(Enum):
     KEPT = "keep-alive"
     FRESH = "a new connection each time"
     TAGGED = "keep-alive, If-None-Match"
-    HELD = f"held, Prefer: wait={WAIT}"
+    HELD = f"long poll, Prefer: wait={WAIT}"
 
 
-#: The ways of ten VMs.
+#: The ways in which ten VMs poll.
 WAYS = (
     *[PollMode.KEPT] * 4,
     *[PollMode.FRESH] * 2,
@@ -75,7 +75,7 @@ class VM:
     def __init__(
         self, world: SharedState, machine: FleetVm, number: int, seed: int
     ) -> None:
-        """Create VM `number`, which sets its way of polling and whether it approves."""
+        """Create a VM; `number` determines how it polls and whether it approves."""
         self._world = world
         self._machine = machine
         self._way = WAYS[number % len(WAYS)]
@@ -148,10 +148,14 @@ class VM:
             same = bool(tag) and answer.headers.get("etag") == tag and not answer.body
             oracle.expect(same, f"{self._machine.name}: 304 to {tag}")
             known = int(tag.strip('"').split(".")[1])
-            oracle.expect(known >= floor, f"{self._machine.name}: {tag} after {floor}")
+            oracle.expect(
+                known >= floor, f"{self._machine.name}: {tag} after incarnation {floor}"
+            )
         elif answer.status == 200:
             is_news = answer.headers.get("etag") != tag
-            oracle.expect(is_news or not is_held, f"{self._machine.name}: {tag} again")
+            oracle.expect(
+                is_news or not is_held, f"{self._machine.name}: {tag} returned again"
+            )
             self._tag = answer.headers.get("etag", "")
             self._think(oracle.read(self._machine, answer, floor))
         else:
@@ -168,7 +172,7 @@ class VM:
             beyond = answer.seconds - WAIT
             tally.held.append(beyond)
             in_time = -0.1 <= beyond <= _LATE
-            who = f"{self._machine.name} was held {answer.seconds:.2f} s"
+            who = f"{self._machine.name}: long poll took {answer.seconds:.2f} s"
             self._world.oracle.expect(in_time, who)
 
     # --- approvals -----------------------------------------------------------
@@ -204,7 +208,7 @@ class VM:
 
 
 def _is_approved(event: str) -> bool:
-    """Whether VMs approve `event`: seven in ten."""
+    """Whether VMs approve `event`, as they do for seven in ten."""
     return int(event[:4], 16) % 10 < 7
 
 

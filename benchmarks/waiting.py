@@ -1,7 +1,7 @@
 """Long-poll benchmark: wake-up latency and cost of many waiting requests.
 
 Run by `scripts/bench waiting`. If there is a compiler, a plain epoll server in C serves
-the same number of waiters and bytes in the same run. Compare with that only.
+the same number of waiters and bytes in the same run. Compare only with this server.
 """
 
 import re
@@ -54,7 +54,7 @@ class WakeTimes:
         shown = {"first": self.seconds[0], "p50": half, "all": self.last}
         times = [f"{name} {value * 1000:6.1f} ms" for name, value in shown.items()]
         times += [
-            f"processor {self.busy * 1000:6.1f} ms",
+            f"CPU {self.busy * 1000:6.1f} ms",
             f"{self.memory:5.2f} kB each",
         ]
         return "   ".join(times)
@@ -94,17 +94,17 @@ def _response_times(
     waiters: dict[int, socket.socket], watched: select.epoll, change: Callable[[], None]
 ) -> Sequence[float]:
     if watched.poll(0):
-        raise RuntimeError("somebody was answered before the change")
+        raise RuntimeError("a long poll got a response before the change")
     seconds: list[float] = []
     begun = time.perf_counter()
     change()
     while waiters:
         ready = watched.poll(_PATIENCE)
         if not ready:
-            raise RuntimeError(f"{len(waiters)} were never answered")
+            raise RuntimeError(f"{len(waiters)} long polls got no response")
         for file, _ in ready:
             if not waiters.pop(file).recv(65536):
-                raise RuntimeError("somebody was sent away")
+                raise RuntimeError("the server closed a long poll")
             seconds.append(time.perf_counter() - begun)
             watched.unregister(file)
     return seconds
@@ -114,9 +114,9 @@ def _response_times(
 
 
 def _request(where: tuple[str, int], request: str) -> bytes:
-    with socket.create_connection(where, timeout=_PATIENCE) as asking:
-        asking.sendall(request.encode())
-        return asking.recv(65536)
+    with socket.create_connection(where, timeout=_PATIENCE) as connection:
+        connection.sendall(request.encode())
+        return connection.recv(65536)
 
 
 def _announce(service: Program, vm: str) -> None:
@@ -165,7 +165,7 @@ def _of_yardstick(length: int) -> WakeTimes:
         _yardstick(Path(folder), length) as process,
     ):
         if process.stdout is None:
-            raise RuntimeError("the yardstick has no output")
+            raise RuntimeError("the C server has no output")
         where = ("127.0.0.1", int(process.stdout.readline()))
         held = _GET.format(more="").encode()
         with socket.create_connection(where, timeout=_PATIENCE) as changing:
@@ -176,7 +176,9 @@ def main() -> None:
     """Run the benchmark and print its figures."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most < _WAITERS + _FILES:
-        sys.exit(f"{_WAITERS} connections need more open files than ulimit -Hn allows")
+        sys.exit(
+            f"{_WAITERS} connections need a higher limit of open files (ulimit -Hn)"
+        )
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     has_compiler = shutil.which("cc") is not None
     for _ in range(_ROUNDS):

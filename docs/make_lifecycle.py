@@ -1,4 +1,4 @@
-"""Diagram of the lifecycle of a maintenance, drawn from the transition table.
+"""Diagram of the lifecycle of a maintenance operation, drawn from the transition table.
 
 Run by `scripts/reference`; a test fails if the diagram is out of date.
 """
@@ -32,23 +32,23 @@ class Spot:
 SPOTS: Mapping[Phase, Spot] = {
     Phase.SCHEDULED: Spot(x=132, y=168, color="#b7791f", note="EventStatus Scheduled"),
     Phase.STARTED: Spot(x=478, y=168, color="#2b6cb0", note="EventStatus Started"),
-    Phase.COMPLETED: Spot(x=842, y=168, color="#2f855a", note="the event is gone"),
-    Phase.CANCELED: Spot(x=132, y=346, color="#718096", note="the event is gone"),
-    Phase.FAILED: Spot(x=478, y=346, color="#c53030", note="the event is gone"),
+    Phase.COMPLETED: Spot(x=842, y=168, color="#2f855a", note="event gone"),
+    Phase.CANCELED: Spot(x=132, y=346, color="#718096", note="event gone"),
+    Phase.FAILED: Spot(x=478, y=346, color="#c53030", note="event gone"),
 }
 
 LABELS: Mapping[tuple[Phase, Phase], Sequence[str]] = {
     (Phase.SCHEDULED, Phase.STARTED): (
         "approved by all,",
         "or NotBefore reached;",
-        "and no gate is shut",
+        "and not blocked",
     ),
     (Phase.SCHEDULED, Phase.CANCELED): (
         "canceled,",
-        "or all its events withdrawn",
+        "or all events withdrawn",
     ),
     (Phase.STARTED, Phase.COMPLETED): ("work done,", "and shown", "long enough"),
-    (Phase.STARTED, Phase.FAILED): ("stuck,", "and given up"),
+    (Phase.STARTED, Phase.FAILED): ("stuck,", "and closed"),
 }
 
 _STYLE = """\
@@ -83,7 +83,7 @@ def _head() -> Iterator[str]:
     size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
     yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
     yield "  <!-- Made by scripts/reference; do not edit. -->"
-    yield "  <title>The life of a maintenance</title>"
+    yield "  <title>Lifecycle of a maintenance operation</title>"
     yield f"  <style>\n{_STYLE}\n  </style>"
     yield '  <defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5"'
     yield '    markerWidth="7" markerHeight="7" orient="auto-start-reverse">'
@@ -101,7 +101,7 @@ def _wire() -> Iterator[str]:
     bottom = max(spot.y for spot in visible) + _BOX_HEIGHT // 2 + _MARGIN
     yield f'  <rect class="wire" x="{left}" y="{top}" width="{right - left}"'
     yield f'    height="{bottom - top}" rx="12"/>'
-    yield _text("what VMs see", right - _MARGIN, top + 28, "caption")
+    yield _text("visible to VMs", right - _MARGIN, top + 28, "caption")
 
 
 def _begin() -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Container and CI files checked against the program.
 
-Neither Docker nor GitHub is used: whether the files work there is untested, and the
-pages say so.
+They do not use Docker or GitHub. Whether the files work there is untested, as the pages
+state.
 """
 
 import re

@@ -144,10 +144,10 @@ def test_registry_may_require_an_anonymous_token(
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        ({"digest": OTHER}, "the registry names"),
-        ({"digest": None}, "the registry names ''"),
-        ({"manifest": b"changed on the way"}, "the registry names"),
-        ({"manifest": b"{}", "digest": None}, "the registry names"),
+        ({"digest": OTHER}, "the registry reports"),
+        ({"digest": None}, "the registry reports ''"),
+        ({"manifest": b"changed on the way"}, "the registry reports"),
+        ({"manifest": b"{}", "digest": None}, "the registry reports"),
         (
             {
                 "manifest": b"{}",
@@ -156,7 +156,7 @@ def test_registry_may_require_an_anonymous_token(
             "lists neither images nor layers",
         ),
         ({"redirect": "http://127.0.0.1:9/elsewhere"}, "returned 307"),
-        ({"token": "x", "challenge": 'Basic realm="r"'}, "wants a password"),
+        ({"token": "x", "challenge": 'Basic realm="r"'}, "requires a password"),
         (
             {"token": "x", "challenge": 'Bearer realm="http://a.example/token"'},
             "is not https",

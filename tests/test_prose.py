@@ -95,12 +95,12 @@ def passages(name: str, text: str) -> Iterator[tuple[int, str]]:
 
 def _of_python(text: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.Constant(value=str() as value) if " " in value:
-                yield node.lineno, value
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                if node.name.startswith("test_"):
-                    yield node.lineno, node.name.replace("_", " ")
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if " " in node.value:
+                yield node.lineno, node.value
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if node.name.startswith("test_"):
+                yield node.lineno, node.name.replace("_", " ")
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string

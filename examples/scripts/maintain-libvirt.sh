@@ -1,14 +1,14 @@
 #!/bin/sh
-# Acts on VMs of libvirt, each on its host, and reports on each. Needs virsh and jq.
-# It may be run again: what is done already is well, what is half done is finished.
+# Acts on libvirt VMs on their hosts and reports each result. Needs virsh and jq. It is
+# safe to run again: it skips completed steps and finishes incomplete ones.
 set -u
-export LC_ALL=C # virsh says "shut off" in the language of its user
+export LC_ALL=C # virsh translates states such as "shut off"
 
-: "${URI:=qemu+ssh://root@HOST/system?no_tty=1}" # HOST: the host of the VM
-: "${TARGET:=}"          # the host that Redeploy moves VMs to; empty: off and on
-: "${MOVED:=echo moved}" # run for each VM that has moved, with its name and TARGET
-: "${FREEZE:=5}"         # seconds, if nobody has said how long
-: "${SHUTDOWN:=60}"      # seconds to shut down in, before the power is cut
+: "${URI:=qemu+ssh://root@HOST/system?no_tty=1}" # HOST: replaced with the VM's host
+: "${TARGET:=}"          # destination of Redeploy; empty: power off and on
+: "${MOVED:=echo moved}" # runs for each moved VM, with its name and TARGET
+: "${FREEZE:=5}"         # seconds, if the duration is unknown
+: "${SHUTDOWN:=60}"      # seconds for a clean shutdown
 
 take() { # VM@host
     vm=${1%%@*} host=${1#*@}
@@ -25,13 +25,13 @@ uri_of() { # host
     esac
 }
 
-on() { # host, command of virsh
+on() { # host, virsh command
     uri=$(uri_of "$1")
     shift
     virsh -q -c "$uri" "$@"
 }
 
-state() { # "gone": its host is there, and does not know it
+state() { # "gone": the host responds, but has no such VM
     names=$(on "$host" list --all --name) || return
     if printf '%s\n' "$names" | grep -Fqx -e "$vm"; then
         on "$host" domstate "$vm"
@@ -71,12 +71,12 @@ redeploy() { # state
             *) move --live ;;
         esac
     elif [ "$1" != "shut off" ] || [ "$FOREWARN_ATTEMPT" -gt 1 ]; then
-        trap '' TERM # not between the two
+        trap '' TERM # do not stop between these two
         cut_power && on "$host" start "$vm"
-    fi # else it was off before, and stays off
+    fi # otherwise it was off before, and stays off
 }
 
-delete() { # its disks stay; --remove-all-storage would remove them
+delete() { # keeps the disks; --remove-all-storage would delete them
     cut_power || return
     on "$host" undefine "$vm" --nvram --managed-save --snapshots-metadata \
         --checkpoints-metadata || [ "$(state)" = gone ]
@@ -85,7 +85,7 @@ delete() { # its disks stay; --remove-all-storage would remove them
 act() {
     was=$(state) || return
     case "$FOREWARN_TYPE, $was" in
-        "Reboot, shut off") ;; # and stays off
+        "Reboot, shut off") ;; # stays off
         "Reboot, "*) on "$host" reset "$vm" ;;
         "Redeploy, "*) redeploy "$was" ;;
         "Preempt, "*) shut_down ;;
@@ -94,33 +94,33 @@ act() {
     esac
 }
 
-freeze() { # all VMs together
+freeze() { # all VMs at the same time
     frozen=
     trap thaw_and_leave TERM INT HUP
-    for each in $vms; do
-        take "$each"
+    for entry in $vms; do
+        take "$entry"
         case "$(state), $FOREWARN_ATTEMPT" in
-            "shut off, "* | "paused, 1") report "done" "it was not running" ;;
-            *) frozen="$frozen $each" && on "$host" suspend "$vm" ;;
+            "shut off, "* | "paused, 1") report "done" "was not running" ;;
+            *) frozen="$frozen $entry" && on "$host" suspend "$vm" ;;
         esac
     done
     [ "$FOREWARN_DURATION_SECONDS" -lt 0 ] || FREEZE=$FOREWARN_DURATION_SECONDS
-    sleep "$FREEZE" & # so that a trap need not wait for its end
+    sleep "$FREEZE" & # in the background, so that the trap runs immediately
     wait $!
-    for each in $frozen; do
-        take "$each"
-        if said=$(on "$host" resume "$vm" 2>&1); then
-            report "done" "$said"
+    for entry in $frozen; do
+        take "$entry"
+        if output=$(on "$host" resume "$vm" 2>&1); then
+            report "done" "$output"
         else
-            report failed "$said"
+            report failed "$output"
         fi
     done
 }
 
 thaw_and_leave() {
-    for each in $frozen; do
-        take "$each"
-        setsid virsh -q -c "$(uri_of "$host")" resume "$vm" & # no KILL reaches it
+    for entry in $frozen; do
+        take "$entry"
+        setsid virsh -q -c "$(uri_of "$host")" resume "$vm" & # survives SIGKILL
     done
     wait
     exit 1
@@ -131,7 +131,7 @@ if [ "$FOREWARN_TYPE" = Freeze ]; then
     freeze
     exit
 fi
-for each in $vms; do
-    take "$each"
-    if said=$(act 2>&1); then report "done" "$said"; else report failed "$said"; fi
+for entry in $vms; do
+    take "$entry"
+    if output=$(act 2>&1); then report "done" "$output"; else report failed "$output"; fi
 done

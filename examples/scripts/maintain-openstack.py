@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Acts on servers of OpenStack by its own client, and reports on each.
+"""Acts on OpenStack servers with the `openstack` client, and reports each result.
 
-Not tried against a real cloud: only with a command that stands in for the client.
+Not tested with a real cloud, only with a fake version of the client.
 """
 
 import json
@@ -11,31 +11,31 @@ import subprocess
 import sys
 import time
 
-TARGET = os.environ.get("TARGET")  # where Redeploy moves servers; else Nova chooses
-MOVED = os.environ.get("MOVED", "echo moved").split()  # run for each that has moved
-FREEZE = 5  # seconds, if nobody has said how long
-PATIENCE = 300  # seconds for a change of state
-HOST = "OS-EXT-SRV-ATTR:host"  # administrators see it
+TARGET = os.environ.get("TARGET")  # destination of Redeploy; without it, Nova chooses
+MOVED = os.environ.get("MOVED", "echo moved").split()  # runs for each moved server
+FREEZE = 5  # seconds, if the duration is unknown
+PATIENCE = 300  # seconds to wait for a state change
+HOST = "OS-EXT-SRV-ATTR:host"  # visible to administrators only
 
 
 def openstack(vm: dict, *words: str) -> list[str]:
-    """Write a command for a server, which `vm_id` identifies, or else its name."""
-    api = ["--os-compute-api-version", "2.30"]  # the first that checks a --host
+    """Return a command for a server, identified by `vm_id` or by its name."""
+    api = ["--os-compute-api-version", "2.30"]  # first to validate --host
     return ["openstack", *api, "server", *words, vm["vm_id"] or vm["name"]]
 
 
 def run(command: list[str]) -> str:
-    """Run a command, which must succeed; answer what it prints."""
+    """Run a command and return its output; raise if it fails."""
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def shown(vm: dict, column: str) -> str:
-    """Read one thing about the server."""
+    """Read one property of the server."""
     return run(openstack(vm, "show", "-f", "value", "-c", column)).strip()
 
 
 def state(vm: dict) -> str:
-    """Tell whether it is ACTIVE, PAUSED, SHUTOFF or GONE, if not another."""
+    """Return `ACTIVE`, `PAUSED`, `SHUTOFF`, `GONE` or another state."""
     try:
         return shown(vm, "status")
     except subprocess.CalledProcessError as error:
@@ -45,59 +45,59 @@ def state(vm: dict) -> str:
 
 
 def change(vm: dict, command: str, to: str) -> None:
-    """Give a command that only begins a change, and wait for its end."""
+    """Run a command that only starts a change, and wait until it is complete."""
     run(openstack(vm, command))
     until = time.monotonic() + PATIENCE
     while (now := state(vm)) != to:
         if now == "ERROR" or time.monotonic() > until:
-            detail = f"after {command} it is {now}, not {to}"
+            detail = f"state after {command}: {now}, expected {to}"
             raise subprocess.CalledProcessError(1, command, stderr=detail)
         time.sleep(1)
 
 
 def move(vm: dict) -> None:
-    """Move it while it runs, unless it has left its host already."""
+    """Live-migrate the server unless it has already left its host."""
     if shown(vm, HOST) == vm["host"]:
         where = ["--host", TARGET] if TARGET else []
         run(openstack(vm, "migrate", "--live-migration", "--wait", *where))
     now = shown(vm, HOST)
-    if now == vm["host"]:  # the client does not fail when the migration does
-        detail = f"it is still on {now}; see: openstack server migration list"
+    if now == vm["host"]:  # the client does not report a failed migration
+        detail = f"still on {now}; see: openstack server migration list"
         raise subprocess.CalledProcessError(1, "migrate", stderr=detail)
     run([*MOVED, vm["name"], now])
 
 
 def act(vm: dict, work: dict) -> None:
-    """Do what is to be done on one server, unless it is done."""
+    """Act on one server unless the work is already done."""
     was = state(vm)
     match work["type"], was:
         case ("Reboot" | "Redeploy" | "Preempt", "SHUTOFF") | ("Terminate", "GONE"):
-            pass  # what is off stays off, and where it is
+            pass  # a server that is off stays off, on its host
         case "Reboot", _:
             run(openstack(vm, "reboot", "--hard", "--wait"))
         case "Redeploy", _:
             move(vm)
         case "Preempt", _:
             change(vm, "stop", to="SHUTOFF")
-        case "Terminate", _:  # ITS DISKS GO, save volumes that are to outlive it
+        case "Terminate", _:  # DELETES ITS DISKS, except volumes set to be kept
             run(openstack(vm, "delete", "--wait"))
 
 
 def freeze(work: dict) -> None:
-    """Pause all VMs together; whatever happens, they are resumed."""
+    """Pause all VMs at the same time; always resume them."""
     frozen = []
     try:
         for vm in work["vms"]:
             was = state(vm)
             if was == "SHUTOFF" or (was == "PAUSED" and work["attempt"] == 1):
-                report(vm, "done", "it was not running")
+                report(vm, "done", "was not running")
                 continue
             frozen.append(vm)
             if was != "PAUSED":
                 change(vm, "pause", to="PAUSED")
         seconds = work["duration_seconds"]
         time.sleep(seconds if seconds >= 0 else FREEZE)
-    finally:  # in sessions of their own, where no KILL reaches them
+    finally:  # in new sessions, so that SIGKILL does not reach these processes
         ends = [
             subprocess.Popen(openstack(vm, "unpause"), start_new_session=True)
             for vm in frozen
@@ -107,13 +107,13 @@ def freeze(work: dict) -> None:
 
 
 def report(vm: dict, status: str, detail: str = "") -> None:
-    """Print a line that the service writes down at once."""
+    """Print a report, which the service records immediately."""
     line = {"vm": vm["name"], "status": status, "detail": detail}
     print(json.dumps(line), flush=True)
 
 
 def main() -> None:
-    """Act on one VM after the other; one that fails does not keep the others."""
+    """Act on all VMs in turn, even if some fail."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     work = json.load(sys.stdin)
     if work["type"] == "Freeze":

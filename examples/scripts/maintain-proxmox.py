@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Acts on VMs of Proxmox VE by `qm` on their nodes, and reports on each.
+"""Acts on Proxmox VE VMs by running `qm` on their nodes, and reports each result.
 
-Not tried against a real cluster: only with commands that stand in for ssh and qm.
+Not tested with a real cluster, only with fake versions of ssh and qm.
 """
 
 import json
@@ -12,25 +12,25 @@ import sys
 import time
 
 SSH = ["ssh", "-o", "BatchMode=yes"]
-TARGET = os.environ.get("TARGET")  # the node that Redeploy moves VMs to
-MOVED = os.environ.get("MOVED", "echo moved").split()  # run for each that has moved
-FREEZE = 5  # seconds, if nobody has said how long
-SHUTDOWN = "60"  # seconds to shut down in, before the power is cut
+TARGET = os.environ.get("TARGET")  # destination of Redeploy
+MOVED = os.environ.get("MOVED", "echo moved").split()  # runs for each moved VM
+FREEZE = 5  # seconds, if the duration is unknown
+SHUTDOWN = "60"  # seconds for a clean shutdown
 
 
 def qm(vm: dict, command: str, *options: str) -> list[str]:
-    """Write a command for the VM's node; its tag `vmid` is its number there."""
+    """Return a command for the VM's node; the tag `vmid` is its number there."""
     number = vm["tags"].get("vmid", vm["name"])
     return [*SSH, f"root@{vm['host']}", "qm", command, number, *options]
 
 
 def run(command: list[str]) -> str:
-    """Run a command, which must succeed; answer what it prints."""
+    """Run a command and return its output; raise if it fails."""
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def state(vm: dict) -> str:
-    """Tell whether it is `running`, `paused`, `stopped` or `gone`, if not another."""
+    """Return `running`, `paused`, `stopped`, `gone` or another state."""
     try:
         return run(qm(vm, "status")).strip().removeprefix("status: ")
     except subprocess.CalledProcessError as error:
@@ -40,13 +40,13 @@ def state(vm: dict) -> str:
 
 
 def turn_off(vm: dict, was: str) -> None:
-    """Cut the power, if it is on."""
+    """Cut the power unless it is off."""
     if was != "stopped":
         run(qm(vm, "stop"))
 
 
 def redeploy(vm: dict, was: str, attempt: int) -> None:
-    """Move it; without a TARGET it is off and on, unless it was off before."""
+    """Move the VM; without TARGET, power it off and on unless it was off before."""
     if TARGET and vm["host"] != TARGET:
         if was == "gone":  # an earlier attempt may have moved it
             run(qm({**vm, "host": TARGET}, "status"))
@@ -59,7 +59,7 @@ def redeploy(vm: dict, was: str, attempt: int) -> None:
 
 
 def act(vm: dict, work: dict) -> None:
-    """Do what is to be done on one VM, unless it is done."""
+    """Act on one VM unless the work is already done."""
     was = state(vm)
     match work["type"], was:
         case ("Reboot" | "Preempt", "stopped") | ("Terminate", "gone"):
@@ -70,25 +70,25 @@ def act(vm: dict, work: dict) -> None:
             redeploy(vm, was, work["attempt"])
         case "Preempt", _:
             run(qm(vm, "shutdown", "--timeout", SHUTDOWN, "--forceStop", "1"))
-        case "Terminate", _:  # ITS DISKS GO, too, and it leaves backup jobs and HA
+        case "Terminate", _:  # DELETES ITS DISKS
             turn_off(vm, was)
-            run(qm(vm, "destroy", "--purge", "1"))
+            run(qm(vm, "destroy", "--purge", "1"))  # also from backup jobs and HA
 
 
 def freeze(work: dict) -> None:
-    """Pause all VMs together; whatever happens, they are resumed."""
+    """Pause all VMs at the same time; always resume them."""
     frozen = []
     try:
         for vm in work["vms"]:
             was = state(vm)
             if was == "stopped" or (was == "paused" and work["attempt"] == 1):
-                report(vm, "done", "it was not running")
+                report(vm, "done", "was not running")
                 continue
             frozen.append(vm)
             run(qm(vm, "suspend"))
         seconds = work["duration_seconds"]
         time.sleep(seconds if seconds >= 0 else FREEZE)
-    finally:  # in sessions of their own, where no KILL reaches them
+    finally:  # in new sessions, so that SIGKILL does not reach these processes
         ends = [
             subprocess.Popen(qm(vm, "resume"), start_new_session=True) for vm in frozen
         ]
@@ -97,13 +97,13 @@ def freeze(work: dict) -> None:
 
 
 def report(vm: dict, status: str, detail: str = "") -> None:
-    """Print a line that the service writes down at once."""
+    """Print a report, which the service records immediately."""
     line = {"vm": vm["name"], "status": status, "detail": detail}
     print(json.dumps(line), flush=True)
 
 
 def main() -> None:
-    """Act on one VM after the other; one that fails does not keep the others."""
+    """Act on all VMs in turn, even if some fail."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     work = json.load(sys.stdin)
     if work["type"] == "Freeze":

@@ -316,7 +316,7 @@ def test_migration_that_leaves_the_server_where_it_was_has_failed(
     platform.add_vm("100")
     (platform.folder / "stays").touch()
     (failure,) = platform.carry_out(EventType.REDEPLOY, "100")
-    assert failure.detail.startswith("it is still on node-a")
+    assert failure.detail.startswith("still on node-a")
 
 
 @only(PLATFORMS[:1])

@@ -26,7 +26,7 @@ RANGE = (
     "--interface=br0",
     "--dhcp-range=10.77.0.10,10.77.0.20,5m",
 )
-SERVE = "Serve on an address that the VMs reach"
+SERVE = "Serve on an address that VMs can reach"
 
 FOUND = f"""\
 forewarn: trying http://169.254.169.254
@@ -62,7 +62,7 @@ def started(link: DhcpLink, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 def lines_of(page_label: str) -> list[list[str]]:
     """Return the commands of the page with that label, without `forewarn`."""
-    text = copied("Use it in a VM", page_label, PAGE)
+    text = copied("Find the endpoint in a VM", page_label, PAGE)
     return [shlex.split(line)[1:] for line in text.splitlines()]
 
 

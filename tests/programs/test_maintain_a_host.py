@@ -38,9 +38,11 @@ Serve = Callable[[], AbstractContextManager[Program]]
 
 @pytest.fixture
 def serve(hosts: LibvirtHosts, tmp_path: Path) -> Iterator[Serve]:
-    fleet = copied("The hosts and their VMs", "toml fleet.toml", HOW_TO)
+    fleet = copied("Define hosts and VMs", "toml fleet.toml", HOW_TO)
     (tmp_path / "fleet.toml").write_text(fleet)
-    settings = copied("The service and its script", "toml forewarn.toml", HOW_TO)
+    settings = copied(
+        "Configure the service and the script", "toml forewarn.toml", HOW_TO
+    )
     settings = settings.replace("/etc/forewarn", str(SCRIPTS)) + SWIFT
     (tmp_path / "forewarn.toml").write_text(settings)
     (tmp_path / "token").write_text("t")
@@ -192,7 +194,7 @@ def test_no_vm_stays_paused_when_the_script_is_stopped(
 def test_a_vm_moved_by_hand_is_not_redeployed(
     hosts: LibvirtHosts, serve: Serve, tmp_path: Path
 ) -> None:
-    move = copied("A host that wears out", "sh move", HOW_TO)
+    move = copied("Evacuate a degraded host", "sh move", HOW_TO)
     for host in ("host-a", "host-b"):
         move = move.replace(f"qemu+ssh://root@{host}/system", hosts.at(host))
     move = move.replace("/etc/forewarn/moved.sh", str(tmp_path / "moved"))
