@@ -25,7 +25,7 @@ from tests.postgres_binaries import (
     spawn,
 )
 
-PASSWORD = "hush:h/u@sh"  # awkward in a URL, and to be found nowhere else
+PASSWORD = "hush:h/u@sh"  # needs quoting in a URL, and occurs nowhere else
 
 _PORTS = range(20_000, 30_000)  # below those that connections are made from
 _SETTINGS = (
@@ -157,7 +157,7 @@ def _on_a_free_port(
         )
         try:
             server.start()
-        except AssertionError:  # somebody may have taken the port meanwhile
+        except AssertionError:  # another process may have taken the port
             server.stop()
             if "could not bind" not in server.log.read_text():
                 raise
