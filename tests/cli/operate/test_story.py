@@ -97,10 +97,10 @@ def test_story_shows_times_and_names_each_day(service: Service, run: Cli) -> Non
     service.respond("GET", f"{PATH}/story", story)
     out = run(f"events show {M1}")
     assert out.startswith("Reboot of web-0, web-1, SCHEDULED\n")
-    assert out[out.index("2026-01-01 (UTC)") :].splitlines() == [
-        "2026-01-01 (UTC)",
+    assert out[out.index("timeline of 2026-01-01, in UTC") :].splitlines() == [
+        "timeline of 2026-01-01, in UTC",
         "  23:59:58  announced by ops",
-        "2026-01-02 (UTC)",
+        "timeline of 2026-01-02, in UTC",
         "  00:00:00  left, so not affected any longer: web-0 web-0 web-0 web-0 web-0",
         "            web-0 web-0 web-0",
         "  01:00:01  started",

@@ -234,7 +234,7 @@ def _story_lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
         date, _, time = at.removesuffix("Z").partition(" ")
         if date != day:
             day = date
-            yield f"{date} (UTC)"
+            yield f"timeline of {date}, in UTC"
         after = (
             f" ({unbroken('+' + format_duration(entry.after))})" if entry.after else ""
         )

@@ -308,7 +308,7 @@ def _story_lines(story: JsonObject) -> Iterator[str]:
         date, _, time = at.removesuffix("Z").partition(" ")
         if date != day:
             day = date
-            yield f"{date} (UTC)"
+            yield f"timeline of {date}, in UTC"
         yield _wrapped(f"  {time}  {entry.text('what')}", _MARGIN)
 
 
