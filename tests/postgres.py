@@ -176,13 +176,13 @@ def _prepare(server: PostgresServer) -> None:
 
 
 def _write_down(
-    process: "subprocess.Popen[bytes]", log: Path, ready: "Queue[bool]"
+    process: "subprocess.Popen[bytes]", log: Path, readiness: "Queue[bool]"
 ) -> None:
-    """Copy the server's output to `log`; report to `ready` whether it became ready."""
+    """Copy the server's output to `log`; put in `readiness` whether it became ready."""
     assert process.stderr is not None
     with log.open("ab", buffering=0) as file:
         for line in process.stderr:
             file.write(line)
             if _READY in line:
-                ready.put(True)
-    ready.put(False)
+                readiness.put(True)
+    readiness.put(False)
