@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.browser.busy_service import a_lively_service
+from tests.browser.busy_service import a_busy_service
 from tests.browser.chromium import MISSING, a_chromium, executable
 from tests.browser.portal_user import SCHEMES, PortalUser, ProfilePool, a_user, navigate
 from tests.server.support.service import RunningService
@@ -39,7 +39,7 @@ def main() -> None:
     arguments.into.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as folder,
-        a_lively_service(Path(folder)) as service,
+        a_busy_service(Path(folder)) as service,
         a_chromium(program) as chromium,
         a_user(ProfilePool(chromium.browser)) as user,
     ):

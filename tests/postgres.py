@@ -25,7 +25,7 @@ from tests.postgres_binaries import (
     spawn,
 )
 
-PASSWORD = "hush:h/u@sh"  # awkward in a URL, and to be found nowhere else
+PASSWORD = "hush:h/u@sh"  # needs quoting in a URL, and occurs nowhere else
 
 _PORTS = range(20_000, 30_000)  # below those that connections are made from
 _SETTINGS = (
@@ -157,7 +157,7 @@ def _on_a_free_port(
         )
         try:
             server.start()
-        except AssertionError:  # somebody may have taken the port meanwhile
+        except AssertionError:  # another process may have taken the port
             server.stop()
             if "could not bind" not in server.log.read_text():
                 raise
@@ -176,13 +176,13 @@ def _prepare(server: PostgresServer) -> None:
 
 
 def _write_down(
-    process: "subprocess.Popen[bytes]", log: Path, told: "Queue[bool]"
+    process: "subprocess.Popen[bytes]", log: Path, readiness: "Queue[bool]"
 ) -> None:
-    """Copy the server's output to `log`; report to `told` whether it became ready."""
+    """Copy the server's output to `log`; put in `readiness` whether it became ready."""
     assert process.stderr is not None
     with log.open("ab", buffering=0) as file:
         for line in process.stderr:
             file.write(line)
             if _READY in line:
-                told.put(True)
-    told.put(False)
+                readiness.put(True)
+    readiness.put(False)

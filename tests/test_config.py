@@ -65,7 +65,7 @@ def test_the_state_directory_is_found(
 # --- precedence --------------------------------------------------------------
 
 
-def test_flags_win_over_the_environment_and_the_environment_over_the_file() -> None:
+def test_flags_override_the_environment_which_overrides_the_file() -> None:
     sources = SettingSources(
         flags={"clock": "manual"},
         environment={**HOME, "FOREWARN_CLOCK": "x60", "FOREWARN_DRIVER": "operator"},
@@ -87,7 +87,7 @@ def test_empty_variable_counts_as_unset(setting: object) -> None:
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
-def test_flag_that_is_none_counts_as_unset(setting: object) -> None:
+def test_flag_with_value_none_counts_as_unset(setting: object) -> None:
     name = getattr(setting, "name", "")
     assert from_flags(**{name: None}) == from_flags()
 

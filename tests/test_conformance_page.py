@@ -16,7 +16,7 @@ def test_page_is_up_to_date() -> None:
     kept = PAGE.read_text()
     generated = page(FACTS, PROOFS, read_results(kept), FOREWARN)
     assert kept == generated, (
-        "docs/reference/conformance.md is old; run scripts/reference"
+        "docs/reference/conformance.md is out of date; run scripts/reference"
     )
 
 
@@ -33,12 +33,14 @@ def test_every_conformance_test_names_existing_facts() -> None:
 
 def test_every_fact_has_a_test_or_a_reason() -> None:
     explained = {n for n, fact in FACTS.items() if fact.unseen or fact.uncovered}
-    assert FACTS.keys() - SHOWN.keys() - explained == set(), "without a test"
-    assert SHOWN.keys() & explained == set(), "explained away, though there is a test"
+    assert FACTS.keys() - SHOWN.keys() - explained == set(), "facts without a test"
+    assert SHOWN.keys() & explained == set(), (
+        "facts with a test and a reason for having none"
+    )
 
 
 def test_reasons_begin_with_one_of_three_phrases() -> None:
-    begins = ("client side", "not served", "cannot be seen, ")
+    begins = ("client side", "not served", "not observable, ")
     reasons = [reason.unseen for reason in FACTS.values() if reason.unseen is not None]
     assert [reason for reason in reasons if not reason.startswith(begins)] == []
 
@@ -60,7 +62,7 @@ def test_facts_are_numbered_without_gaps() -> None:
         )
 
 
-def test_every_chapter_has_facts_except_the_one_on_open_questions() -> None:
+def test_every_chapter_but_the_one_on_open_questions_has_facts() -> None:
     titles = re.findall(r"^## (\d+)\.", WIRE.read_text(), re.MULTILINE)
     without = {int(entry) for entry in titles} - {
         entry.chapter for entry in FACTS.values()
@@ -72,9 +74,9 @@ def test_every_chapter_has_facts_except_the_one_on_open_questions() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "- **1.1** *rumoured.* Somebody said so.",
-        "- **1.1** documented. The mark is not marked.",
-        "- **1.1** *documented; not visible.* It does not say why.",
+        "- **1.1** *rumored.* A rumor is no source.",
+        "- **1.1** documented. The source is not in italics.",
+        "- **1.1** *documented; not visible.* The reason is missing.",
         "- **1.1.1** *documented.* The number has three parts.",
     ],
 )
@@ -83,8 +85,8 @@ def test_malformed_fact_is_refused(line: str) -> None:
         read_facts(f"## 1. Title\n\n{line}\n")
 
 
-def test_a_fact_may_have_several_lines_and_a_reason() -> None:
-    text = "- **1.1a** *our choice; not visible: client\n  side.* It is\n  so.\n"
+def test_fact_with_a_reason_may_span_lines() -> None:
+    text = "- **1.1a** *our choice; not visible: client\n  side.* It is\n  true.\n"
     assert [*read_facts(text).values()] == [
-        Fact(number="1.1a", mark="our choice", text="It is so.", unseen="client side")
+        Fact(number="1.1a", mark="our choice", text="It is true.", unseen="client side")
     ]

@@ -196,8 +196,8 @@ class PageSession:
         path = words[-1].removeprefix("http://127.0.0.1:8254")
         url = self.service.metadata + path
         method = "GET" if body is None else "POST"
-        answer = send_request(method, url, body, **headers)
-        return answer.body.decode() + (str(answer.status) if is_marked else "")
+        response = send_request(method, url, body, **headers)
+        return response.body.decode() + (str(response.status) if is_marked else "")
 
     def _compare(self, shown: Any, received: Any) -> None:
         for on_page, real in zip(shown["Events"], received["Events"], strict=True):

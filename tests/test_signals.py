@@ -51,10 +51,10 @@ def test_signal_ends_a_program_that_hangs_before_it_waits() -> None:
     assert signaled(HANGS) == (-signal.SIGALRM, "")
 
 
-def test_signal_ends_a_program_that_waits_in_order() -> None:
+def test_signal_ends_a_waiting_program_cleanly() -> None:
     assert signaled(WAITS) == (0, "ended\n")
 
 
-def test_timer_of_the_program_goes_on() -> None:
+def test_timer_of_the_program_continues() -> None:
     command = [sys.executable, "-c", HAS_A_TIMER]
     assert subprocess.check_output(command, timeout=PATIENCE) == b"True\n"

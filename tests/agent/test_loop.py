@@ -59,7 +59,7 @@ def test_nothing_is_recorded_about_approval_while_a_hook_runs(
     assert agent.lines("not-approved") == []
 
 
-def test_at_once_approves_before_the_hook_has_ended(
+def test_approve_at_once_does_not_wait_for_the_hook(
     agent_factory: Staging, ready_pipe: ReadyPipe
 ) -> None:
     agent = agent_factory(

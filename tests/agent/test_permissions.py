@@ -69,7 +69,7 @@ def test_a_sticky_folder_is_trusted_only_above_the_path(target: Path) -> None:
     assert "chmod go-w" in (permission_problem(target.parent) or "")
 
 
-def test_a_link_is_as_good_as_its_target(target: Path, tmp_path: Path) -> None:
+def test_a_link_is_trusted_like_its_target(target: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(target)
     assert permission_problem(link) is None
@@ -89,7 +89,7 @@ def test_every_link_on_the_way_is_checked(target: Path, tmp_path: Path) -> None:
     assert permission_problem(tmp_path / "link" / "file") is None
 
 
-def test_links_without_an_end_are_no_problem_of_permissions(tmp_path: Path) -> None:
+def test_a_link_loop_is_not_a_permission_problem(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("link")
     assert permission_problem(tmp_path / "link") is None
 

@@ -195,7 +195,7 @@ def test_an_unexpected_error_does_not_stop_polling() -> None:
     class FailingSource(ScriptedSource):
         def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
             poller.stop()  # to end the pause
-            raise RecursionError("nobody has thought of that")
+            raise RecursionError("nobody expected this")
 
     poller, looks = poller_of(FailingSource())
     poller.run()

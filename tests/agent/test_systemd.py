@@ -60,12 +60,12 @@ def test_without_systemd_nothing_is_sent(address: str) -> None:
     assert systemd.interval is None
 
 
-def test_a_missing_socket_is_no_error(tmp_path: Path) -> None:
+def test_a_missing_socket_is_not_an_error(tmp_path: Path) -> None:
     assert not SystemdNotifier({"NOTIFY_SOCKET": str(tmp_path / "gone")}).stopping()
     assert not SystemdNotifier({"NOTIFY_SOCKET": "/" + "x" * 300}).stopping()
 
 
-def test_a_full_socket_is_not_waited_for(
+def test_a_full_socket_does_not_block(
     notify_socket: socket.socket,
 ) -> None:
     systemd = SystemdNotifier(

@@ -104,5 +104,5 @@ def test_a_relative_program_path_becomes_absolute(
         "WantedBy=multi-user.target",
     ],
 )
-def test_the_unit_contains(line: str) -> None:
+def test_the_unit_contains_a_line(line: str) -> None:
     assert f"\n{line}\n" in unit_file(("/usr/bin/forewarn",), CONFIG)

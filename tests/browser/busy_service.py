@@ -48,7 +48,7 @@ _GROUPS = (
 
 
 @contextmanager
-def a_lively_service(folder: Path) -> Iterator[RunningService]:
+def a_busy_service(folder: Path) -> Iterator[RunningService]:
     """Serve a fleet with a lot of maintenance until the block ends."""
     fleet = folder / "lively.toml"
     fleet.write_text(_fleet())

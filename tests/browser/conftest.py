@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from tests.browser.busy_service import a_lively_service
+from tests.browser.busy_service import a_busy_service
 from tests.browser.chromium import MISSING, Chromium, a_chromium, executable
 from tests.browser.portal_user import PortalUser, ProfilePool, a_user
 from tests.server.support.service import RunningService, a_service
@@ -63,7 +63,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 @pytest.fixture(scope="module")
 def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """Start a busy service for tests that do not change it."""
-    with a_lively_service(tmp_path_factory.mktemp("lively")) as running:
+    with a_busy_service(tmp_path_factory.mktemp("lively")) as running:
         yield running
 
 

@@ -149,7 +149,7 @@ def test_vms_can_be_added_and_removed_by_name(
     expect(preview).to_contain_text("3 groups (db, lone, web), 3 VMs")
 
 
-def test_an_announcement_repeated_after_a_lost_response_is_made_once(
+def test_an_announcement_repeated_after_a_lost_response_takes_effect_once(
     user: PortalUser, shared: RunningService
 ) -> None:
     user.allow_errors("ERR_FAILED")

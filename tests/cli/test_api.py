@@ -46,9 +46,7 @@ def test_unreachable_service_is_reported(run: Cli) -> None:
     )
 
 
-def test_response_that_is_not_forewarns_is_recognized(
-    service: Service, run: Cli
-) -> None:
+def test_response_of_another_program_is_recognized(service: Service, run: Cli) -> None:
     service.reply_with("GET", "/v1/clock", text_reply("<h1>It works!</h1>"))
     assert "is not a forewarn control API" in run("clock show", code=1)
 

@@ -64,7 +64,7 @@ def sample(read: Callable[[str], object]) -> str:
         except (argparse.ArgumentTypeError, ValueError, InvalidInput):
             continue
         return text
-    raise AssertionError(f"{read} takes none of the samples; add one that it takes")
+    raise AssertionError(f"{read} accepts none of the samples; add one that it accepts")
 
 
 # --- commands ----------------------------------------------------------------

@@ -35,7 +35,7 @@ def test_a_wrong_value_names_its_variable(
     assert run("events list", code=2).startswith(message)
 
 
-def test_typed_options_win_over_the_environment(
+def test_typed_options_override_the_environment(
     service: Service, monkeypatch: Patch, run: Cli
 ) -> None:
     service.respond("GET", "/v1/maintenances", page())

@@ -84,7 +84,7 @@ def test_time_is_shown_in_utc_with_its_distance() -> None:
         (-90_000, "1 d 1 h ago"),
     ],
 )
-def test_distances(seconds: int, shown: str) -> None:
+def test_distance_is_shown_in_two_units(seconds: int, shown: str) -> None:
     assert output.format_distance(NOON + timedelta(seconds=seconds), NOON) == shown
 
 

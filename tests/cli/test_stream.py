@@ -62,7 +62,9 @@ def test_too_many_streams_are_reported_at_the_start(service: Service) -> None:
         next(follow(ControlApi(service.url, "secret"), 0))
 
 
-def test_too_many_streams_are_temporary_once_it_has_followed(service: Service) -> None:
+def test_too_many_streams_are_retried_after_the_first_connection(
+    service: Service,
+) -> None:
     waited: list[float] = []
     entry = an_entry(1, "Started")
     text = f"id: 1\ndata: {json.dumps(entry)}\n\n"

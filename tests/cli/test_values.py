@@ -21,7 +21,7 @@ from forewarn.cli.values import read_duration, read_time, read_type, read_url
         ("0", 0),
     ],
 )
-def test_durations(text: str, seconds: int) -> None:
+def test_duration_is_parsed(text: str, seconds: int) -> None:
     assert read_duration(text) == seconds
 
 

@@ -60,7 +60,7 @@ def test_it_sends_the_requests_of_the_sync_client() -> None:
     assert service.body(1) == b'{"StartRequests":[{"EventId":"E0"}]}'
 
 
-def test_a_watch_yields_changes_and_can_be_left() -> None:
+def test_a_watch_yields_changes_and_can_be_stopped() -> None:
     async def test(service: Service, client: Client) -> None:
         changes = []
         async for change in client.watch(poll=0.01):

@@ -84,7 +84,7 @@ def test_an_option_that_is_not_an_address_is_named(link: DhcpLink) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")
-def test_a_tunnel_is_not_searched(link: DhcpLink) -> None:
+def test_a_tunnel_interface_is_skipped(link: DhcpLink) -> None:
     link.machine.do("ip", "link", "delete", "eth0")
     link.machine.do("ip", "tuntap", "add", "mode", "tun", "name", "tunnel")
     link.machine.do("ip", "link", "set", "tunnel", "up")

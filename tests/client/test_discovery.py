@@ -67,7 +67,7 @@ def test_an_invalid_network_card_is_refused(card: str) -> None:
         query_dhcp(card, 0.1)
 
 
-def test_a_given_endpoint_wins_over_the_environment(
+def test_a_given_endpoint_overrides_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("FOREWARN_ENDPOINT", "http://b")

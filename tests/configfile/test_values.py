@@ -201,7 +201,7 @@ def test_a_list_reports_every_item_that_is_wrong() -> None:
     assert str(refused.value) == "expected text, not 1"
 
 
-def test_another_value_than_a_list_is_refused() -> None:
+def test_a_value_that_is_not_a_list_is_refused() -> None:
     read = list_of(read_text, "texts", least=1)
     assert read(["a", "a"]) == ("a", "a")
     assert refusal(read, []) == "expected texts, not a list"

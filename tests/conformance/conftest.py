@@ -1,7 +1,7 @@
 """Options and fixtures of the conformance suite, and its failure reports.
 
-Without --control nothing is ever changed: the suite then only sends GET requests, and
-approvals that are malformed or name events that do not exist.
+Without --control the tests change nothing: they send only GET requests, and approvals
+that are malformed or name events that do not exist.
 """
 
 import secrets
@@ -33,24 +33,28 @@ _OUTCOMES = pytest.StashKey[RunResults]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     add = parser.getgroup("conformance").addoption
-    add("--endpoint", metavar="URL", help="a base address without /metadata")
-    add("--control", metavar="URL", help="the control API behind it")
-    add("--token", metavar="T", help="the token for the control API")
-    add("--polite", action="store_true", help="under 5 requests a second")
-    add("--report", metavar="FILE", help="write what each fact came to")
+    add("--endpoint", metavar="URL", help="test this base address, without /metadata")
+    add(
+        "--control",
+        metavar="URL",
+        help="use this control API to create fleets and events",
+    )
+    add("--token", metavar="T", help="use this token for the control API")
+    add("--polite", action="store_true", help="send fewer than 5 requests per second")
+    add("--report", metavar="FILE", help="write the result of each fact to this file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_FACTS] = read_facts()
     config.stash[_OUTCOMES] = RunResults()
     if _option(config, "control") and not _option(config, "endpoint"):
-        raise pytest.UsageError("--control needs the --endpoint that it belongs to")
+        raise pytest.UsageError("--control requires --endpoint")
     if _option(config, "control") and not _option(config, "token"):
-        raise pytest.UsageError("--control needs a --token")
+        raise pytest.UsageError("--control requires --token")
 
 
 def _option(config: pytest.Config, name: str) -> str | None:
-    """Return the value of an option, or None where the whole test suite is run."""
+    """Return the value of an option, or None if the whole test suite runs."""
     value = config.getoption(name, default=None)
     return str(value) if value else None
 
@@ -65,7 +69,9 @@ def pytest_collection_modifyitems(
             item.add_marker(pytest.mark.timeout(600))  # its first responses may be slow
         numbers = _numbers(item)
         if not facts.keys() >= {*numbers}:
-            raise pytest.UsageError(f"{item.name}: wire.md lacks one of {numbers}")
+            raise pytest.UsageError(
+                f"{item.name}: wire.md does not have all of {numbers}"
+            )
         if any(facts[number].mark == CHOICE for number in numbers):
             item.add_marker(pytest.mark.choice)
 
@@ -135,10 +141,10 @@ def vm(target_service: Target, transcript: Transcript) -> VM:
 
 @pytest.fixture(scope="session")
 def leftovers() -> Iterator[list[TemporaryFleet]]:
-    """Collect fleets whose events must be shown longer than their test runs."""
-    stages: list[TemporaryFleet] = []
-    yield stages
-    clean_up(stages)
+    """Collect fleets whose events outlive their tests."""
+    fleets: list[TemporaryFleet] = []
+    yield fleets
+    clean_up(fleets)
 
 
 @pytest.fixture
@@ -154,7 +160,7 @@ def fleet(
 
 @pytest.fixture
 def arm(fleet: TemporaryFleet) -> ArmClient:
-    """Provide the control plane of Azure; the fleet is that of the same test."""
+    """Provide a client of Azure's control plane for the fleet of the test."""
     return ArmClient(control=fleet.control)
 
 
@@ -186,7 +192,7 @@ def notified_vm(
 
 @pytest.fixture
 def any_method_vm(target_service: Target, vm: VM) -> VM:
-    """Provide the VM of the endpoint if any HTTP method may be tried."""
+    """Provide the VM of the endpoint if all HTTP methods may be tried."""
     if target_service.control is None:
         pytest.skip(target.NEEDS_METHODS)
     return vm

@@ -51,11 +51,11 @@ class ControlClient:
 
     def send(self, method: str, path: str, body: object = None) -> Any:
         """Send one request, which must succeed."""
-        answer = self.request(method, path, body)
-        if answer.status >= 400:
-            text = answer.body.decode()
-            raise Refused(f"{method} {path}: {answer.status} {text}")
-        return answer.json if answer.body else None
+        response = self.request(method, path, body)
+        if response.status >= 400:
+            text = response.body.decode()
+            raise Refused(f"{method} {path}: {response.status} {text}")
+        return response.json if response.body else None
 
     def request(self, method: str, path: str, body: object = None) -> ControlResponse:
         """Send one request, which may be refused."""

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 WIRE = ROOT / "docs" / "reference" / "wire.md"
 SUITE = Path(__file__).parent
 
-#: Names the facts that a test proves: `@fact("4.3b")`.
+#: Marks the facts that a test proves: `@fact("4.3b")`.
 fact = pytest.mark.fact
 
 MARKS = ("documented", "observed", "forced by a client", "our choice")
@@ -33,8 +33,8 @@ class Fact:
     number: str
     mark: str
     text: str
-    unseen: str | None = None  # why no request can show it; None if one can
-    uncovered: str | None = None  # why no test covers it; None if one does
+    unseen: str | None = None  # why no request can show it; None if a request can
+    uncovered: str | None = None  # why no test covers it; None if a test does
 
     @property
     def chapter(self) -> int:
@@ -58,9 +58,7 @@ class Proof:
 
 
 def read_facts(text: str | None = None) -> Mapping[str, Fact]:
-    """Parse the facts in order; refuse entries that look like a fact but are
-    malformed.
-    """
+    """Parse the facts in order; raise ValueError for a malformed entry."""
     facts: dict[str, Fact] = {}
     for item in _items(WIRE.read_text() if text is None else text):
         match = _ITEM.fullmatch(item)
@@ -92,7 +90,7 @@ def _items(text: str) -> Iterator[str]:
 
 
 def read_proofs() -> list[Proof]:
-    """Return the tests of the suite, found in their files without running them."""
+    """Parse the tests of the suite without running them."""
     return [
         Proof(file=path.name, name=node.name, facts=tuple(_named(node)))
         for path in sorted(SUITE.glob("test_*.py"))

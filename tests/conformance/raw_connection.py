@@ -1,7 +1,7 @@
 """Raw HTTP connections that send exact bytes and keep a transcript.
 
-Libraries normalize what they send and read. Here the spelling of a header matters, and
-a failure has to show what was transmitted.
+Libraries normalize requests and responses. Here the spelling of a header matters, and a
+failure has to show the exact bytes.
 """
 
 import json
@@ -78,7 +78,7 @@ class ReceivedResponse:
         assert self.header("Content-Type") == "application/json; charset=utf-8"
         text = self["error"]
         assert isinstance(text, str), f"error is text, not {text!r}"
-        assert text, "an error is a sentence, not nothing"
+        assert text, "expected an error message, seen none"
         return text
 
 
@@ -104,20 +104,20 @@ class RawConnection:
             body = response.read()
         finally:
             response.close()
-        answer = ReceivedResponse(
+        received = ReceivedResponse(
             protocol={11: "HTTP/1.1", 10: "HTTP/1.0"}[response.version],
             status=response.status,
             headers=tuple(response.headers.items()),
             body=body,
             seconds=time.monotonic() - began,
         )
-        self._note(answer, response.reason)
-        return answer
+        self._note(received, response.reason)
+        return received
 
-    def _note(self, answer: ReceivedResponse, reason: str) -> None:
-        head = [f"{answer.protocol} {answer.status} {reason}"]
-        head += [f"{name}: {value}" for name, value in answer.headers]
-        self.transcript.note("<", "\r\n".join([*head, "", ""]).encode() + answer.body)
+    def _note(self, received: ReceivedResponse, reason: str) -> None:
+        head = [f"{received.protocol} {received.status} {reason}"]
+        head += [f"{name}: {value}" for name, value in received.headers]
+        self.transcript.note("<", "\r\n".join([*head, "", ""]).encode() + received.body)
 
     def is_quiet(self, seconds: float) -> bool:
         """Return whether nothing arrives for `seconds`."""

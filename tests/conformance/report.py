@@ -9,24 +9,24 @@ from tests.conformance.facts import Fact, Proof, read_chapters, read_facts, read
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "conformance.md"
 
-FOREWARN = "forewarn, started by the suite itself"
+FOREWARN = "forewarn, started by the tests"
 NOT_RUN = "not run"
 NOT_COVERED = "not covered"
 NOT_VISIBLE = "not visible"
 
 #: Results from worst to best: the worst case of a fact decides.
-_ORDER = ("failed", "not there yet", "skipped", NOT_RUN, "passed")
+_ORDER = ("failed", "expected failure", "skipped", NOT_RUN, "passed")
 
 Results = Mapping[str, str]
 
 _INTRODUCTION = """\
 # Conformance
 
-This page lists every fact of [wire.md](wire.md) with its source, its test result and
-its tests, or the reason why it has no test. A run of the conformance suite creates it:
-`scripts/reference` writes this page about forewarn itself. To write one about another
-service, use `scripts/test conformance --report FILE`; see
-[Test another implementation](../how-to/test-another-implementation.md).
+This page lists the tests of every fact in [wire.md](wire.md), and their results. For a
+fact without a test, it gives the reason. A run of the conformance tests generates the
+page: `scripts/reference` tests forewarn, and
+`scripts/test conformance --report FILE` tests
+[another implementation](../how-to/test-another-implementation.md).
 """
 
 
@@ -48,7 +48,7 @@ class RunResults:
 
 def _outcome(report: pytest.TestReport) -> str:
     if hasattr(report, "wasxfail"):
-        return "not there yet"
+        return "expected failure"
     return report.outcome
 
 
@@ -61,8 +61,8 @@ def write_report(path: Path, endpoint: str | None, outcomes: RunResults) -> None
     """Write the report of this run."""
     facts, proofs = read_facts(), read_proofs()
     results = {
-        number: worst([outcomes.of(proof) for proof in shown])
-        for number, shown in by_fact(proofs).items()
+        number: worst([outcomes.of(proof) for proof in tests])
+        for number, tests in by_fact(proofs).items()
     }
     path.write_text(page(facts, proofs, results, endpoint or FOREWARN))
 
@@ -104,7 +104,7 @@ def _lines(
         ]
         if rows:
             yield from ("", f"## {chapter}. {title}", "")
-            yield "| fact | source | result | tests, or reason for no test |"
+            yield "| fact | source | result | tests, or the reason for having none |"
             yield "|---|---|---|---|"
             yield from rows
     yield ""
@@ -126,12 +126,12 @@ def _totals(
             yield f"| {name} | {results_of.count(name)} |"
     yield f"| {NOT_COVERED}, although visible | {len(visible) - len(covered)} |"
     yield f"| {NOT_VISIBLE} from outside | {len(facts) - len(visible)} |"
-    yield f"| all | {len(facts)} |"
+    yield f"| total | {len(facts)} |"
 
 
 def _row(fact: Fact, proofs: Sequence[Proof], results: Results) -> str:
     cells = (fact.number, fact.mark, _result(fact, proofs, results))
-    return f"| {' | '.join(cells)} | {_shown_by(fact, proofs)} |"
+    return f"| {' | '.join(cells)} | {_tests_or_reason(fact, proofs)} |"
 
 
 def _result(fact: Fact, proofs: Sequence[Proof], results: Results) -> str:
@@ -140,9 +140,9 @@ def _result(fact: Fact, proofs: Sequence[Proof], results: Results) -> str:
     return results.get(fact.number, NOT_RUN) if proofs else NOT_COVERED
 
 
-def _shown_by(fact: Fact, proofs: Sequence[Proof]) -> str:
+def _tests_or_reason(fact: Fact, proofs: Sequence[Proof]) -> str:
     if not proofs:
-        return fact.unseen or fact.uncovered or "nothing"
+        return fact.unseen or fact.uncovered or "none"
     return "<br>".join(f"{proof.sentence} (`{proof.file}`)" for proof in proofs)
 
 

@@ -17,19 +17,23 @@ _POLITE = 0.21  # seconds between requests: fewer than 5 a second
 _PATIENCE = 130.0  # seconds: a first request may take two minutes (10.1b)
 _OWN_PATIENCE = PATIENCE
 
-NEEDS_EVENT = "needs an event: use --control URL --token T, or run it during an event"
-NEEDS_CONTROL = "needs a control plane to create events: use --control URL --token T"
-NEEDS_CLOCK = "needs a clock that it can move: use forewarn serve --clock manual"
+NEEDS_EVENT = (
+    "needs an event: pass --control and --token, or run it while one is scheduled"
+)
+NEEDS_CONTROL = "needs a control plane that creates events: pass --control and --token"
+NEEDS_CLOCK = "needs a manual clock: forewarn serve --clock manual"
 NEEDS_START = "needs a service with {}: omit --endpoint"
-NEEDS_METHODS = "sends methods other than GET and POST: requires --control URL"
-NEEDS_HURRY = "polls quickly: requires --control URL on loopback, and no --polite"
+NEEDS_METHODS = (
+    "needs permission to send methods other than GET and POST: pass --control"
+)
+NEEDS_FAST_POLLS = (
+    "needs permission to poll fast: pass --control on loopback, and not --polite"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Differences from the defaults of forewarn; None if a setting keeps its
-    default.
-    """
+    """Settings of forewarn that differ from their defaults; None means the default."""
 
     requests_per_second: str | None = None
     not_before_2017_03_01: str | None = None
@@ -46,7 +50,7 @@ Serve = Callable[[Settings], TemporaryFleet]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A service, seen from outside."""
+    """A service under test."""
 
     endpoint: str
     control: ControlClient | None  # None if nothing may be changed

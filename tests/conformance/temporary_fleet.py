@@ -46,7 +46,7 @@ class TemporaryFleet:
         vms: Plain | None = None,
         **settings: object,
     ) -> tuple[VM, ...]:
-        """Add a group of `size` VMs with settings `vms`, each in an update domain."""
+        """Add a group of `size` VMs with settings `vms`, one per update domain."""
         name = self._name("group")
         self._put(f"/v1/groups/{name}", {"kind": kind, **settings})
         return tuple(
@@ -75,7 +75,7 @@ class TemporaryFleet:
             **({"vms": [v.name for v in vms]} if vms else {}),
             **more,
         }
-        return self._made_by("/v1/maintenances", order)
+        return self._announce("/v1/maintenances", order)
 
     def announce_to_vm(self, type: str = "Reboot", **more: object) -> tuple[VM, str]:
         """Announce an event of the first VM of a new group; return both."""
@@ -84,19 +84,19 @@ class TemporaryFleet:
 
     def operate(self, vm: VM, operation: str, **more: object) -> AnnouncedMaintenance:
         """Restart, redeploy, reimage, evict or delete `vm`."""
-        return self._made_by(f"/v1/vms/{vm.name}/{operation}", more)
+        return self._announce(f"/v1/vms/{vm.name}/{operation}", more)
 
     def report_host(self, host: str, what: str, **more: object) -> AnnouncedMaintenance:
         """Report a host as degraded or failed."""
-        return self._made_by(f"/v1/hosts/{host}/{what}", more)
+        return self._announce(f"/v1/hosts/{host}/{what}", more)
 
-    def _made_by(self, path: str, body: Plain) -> AnnouncedMaintenance:
+    def _announce(self, path: str, body: Plain) -> AnnouncedMaintenance:
         created = self.control.send("POST", path, body)["maintenances"]
         self._announced += [operation["id"] for operation in created]
         return AnnouncedMaintenance(maintenances=tuple(created))
 
     def adopt(self, vm: VM) -> None:
-        """Remember what `vm` sees, so that it is ended with the fleet."""
+        """Remember the events that `vm` sees, to end them with the fleet."""
         for event in vm.events():
             found = self.control.send("GET", f"/v1/maintenances/{event['EventId']}")
             self._announced.append(found["id"])
@@ -140,7 +140,7 @@ class TemporaryFleet:
 
     @property
     def is_live(self) -> bool:
-        """Return whether an event is still shown."""
+        """Return whether an event is still live."""
         return any(
             self.control.send("GET", f"/v1/maintenances/{id}")["phase"] in _LIVE
             for id in self._announced
@@ -155,13 +155,11 @@ class TemporaryFleet:
 def a_temporary_fleet(
     control: ControlClient, vm: VM, leftovers: list[TemporaryFleet]
 ) -> Iterator[TemporaryFleet]:
-    """Set up a fleet and clean it up, or add it to `left` while something is still
-    ending.
-    """
+    """Set up a fleet; clean it up, or add it to `leftovers` if events are live."""
     fleet = TemporaryFleet(control=control, vm=vm)
     try:
-        if fleet.endpoint_of("nobody").send("/metadata/versions").status == 404:
-            pytest.skip("needs an endpoint where /vm/NAME/metadata speaks for VM NAME")
+        if fleet.endpoint_of("unknown").send("/metadata/versions").status == 404:
+            pytest.skip("needs an endpoint that serves every VM at /vm/NAME/metadata")
         yield fleet
     finally:
         fleet.end()
@@ -172,7 +170,7 @@ def a_temporary_fleet(
 
 
 def clean_up(leftovers: Sequence[TemporaryFleet]) -> None:
-    """Clean up fleets whose events had to be shown longer."""
+    """Clean up fleets whose events outlived their tests."""
     deadline = time.monotonic() + _LONGEST_END
     for fleet in leftovers:
         while fleet.is_live and time.monotonic() < deadline:

@@ -61,8 +61,8 @@ def test_a_second_approval_is_accepted(fleet: TemporaryFleet) -> None:
     )
     fleet.announce("Reboot", host=host)
     event = first.event()["EventId"]
-    answers = [vm.approve(event).status for vm in (first, second, first)]
-    assert answers == [200, 200, 200]
+    responses = [vm.approve(event).status for vm in (first, second, first)]
+    assert responses == [200, 200, 200]
     assert first.statuses == ["Scheduled"]
 
 
@@ -76,9 +76,9 @@ def test_the_response_to_an_approval_is_empty_or_json(fleet: TemporaryFleet) -> 
 @fact("9.3c")
 def test_the_response_to_an_approval_is_empty(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm()
-    answer = vm.approve(event)
-    assert (answer.status, answer.body) == (200, b"")
-    assert answer.header("Content-Length") == "0"
+    response = vm.approve(event)
+    assert (response.status, response.body) == (200, b"")
+    assert response.header("Content-Length") == "0"
 
 
 @fact("9.4a")

@@ -1,4 +1,4 @@
-"""Azure Resource Manager: approvals, operations, and what resources show (11)."""
+"""Azure Resource Manager: approvals, operations, and resources (11)."""
 
 from collections.abc import Callable
 
@@ -23,12 +23,22 @@ MIXED = (
 
 
 def a_restarted_vm(fleet: TemporaryFleet, arm: ArmClient) -> tuple[VM, str]:
-    """Restart a VM of a group that polls; return it and its event."""
+    """Restart a VM of an enabled group; return the VM and the event."""
     vm = fleet.add_standalone_vm()
     vm.document()  # enables Scheduled Events
     assert arm.send("POST", f"{machine(vm)}/restart").status == 202
     fleet.adopt(vm)
     return vm, vm.event()["EventId"]
+
+
+def power_state(arm: ArmClient, vm: VM) -> str:
+    """Return the power state in the instance view of a VM."""
+    shown = arm.send("GET", f"{machine(vm)}/instanceView").json["statuses"]
+    return next(
+        str(status["code"])
+        for status in shown
+        if status["code"].startswith("PowerState/")
+    )
 
 
 # --- approvals ---------------------------------------------------------------
@@ -43,8 +53,8 @@ def test_arm_acknowledges_one_event(
 ) -> None:
     vm = fleet.add_standalone_vm()
     event = fleet.announce("Reboot", vm).event
-    answer = arm.acknowledge(machine(vm), event, version=version)
-    assert (answer.status, answer.json) == (200, APPROVED)
+    response = arm.acknowledge(machine(vm), event, version=version)
+    assert (response.status, response.json) == (200, APPROVED)
     assert vm.statuses == ["Started"]
 
 
@@ -55,8 +65,8 @@ def test_arm_acknowledges_several_events(
 ) -> None:
     vm = fleet.add_standalone_vm()
     events = [fleet.announce(kind, vm).event for kind in ("Preempt", "Terminate")]
-    answer = arm.acknowledge_all(machine(vm), events, version=version)
-    assert (answer.status, answer.json) == (200, APPROVED)
+    response = arm.acknowledge_all(machine(vm), events, version=version)
+    assert (response.status, response.json) == (200, APPROVED)
     assert vm.statuses == ["Started", "Started"]
 
 
@@ -68,9 +78,9 @@ def test_events_with_different_results_get_207(
     canceled = fleet.announce("Freeze", vm)
     event = fleet.announce("Reboot", vm).event
     fleet.cancel(canceled)
-    answer = arm.acknowledge_all(machine(vm), [canceled.event, unknown, event])
-    assert answer.error == (207, "MultiStatusResponse")
-    error = answer.json["error"]
+    response = arm.acknowledge_all(machine(vm), [canceled.event, unknown, event])
+    assert response.error == (207, "MultiStatusResponse")
+    error = response.json["error"]
     assert error["message"] == MIXED
     results = [(detail["target"], detail["code"]) for detail in error["details"]]
     assert results == [(canceled.event, "Conflict"), (unknown, "NotFound")]
@@ -103,8 +113,8 @@ def test_an_event_can_be_acknowledged_at_its_set(
 ) -> None:
     vm, _ = fleet.group(kind=kind)
     event = fleet.announce("Reboot", vm).event
-    answer = arm.acknowledge(resource(vm).upper(), event.lower())
-    assert (answer.status, answer.json) == (200, APPROVED)
+    response = arm.acknowledge(resource(vm).upper(), event.lower())
+    assert (response.status, response.json) == (200, APPROVED)
     assert vm.statuses == ["Started"]
 
 
@@ -147,7 +157,7 @@ def test_more_than_a_hundred_ids_are_refused(
     ("action", "kind"),
     [("restart", "Reboot"), ("redeploy", "Redeploy"), ("reimage", "Reboot")],
 )
-def test_an_operation_makes_an_event_and_ends_with_it(
+def test_an_operation_creates_an_event_and_ends_with_it(
     fleet: TemporaryFleet, arm: ArmClient, clock: Clock, action: str, kind: str
 ) -> None:
     vm = fleet.group(kind="scale-set")[0]
@@ -171,14 +181,14 @@ def test_simulate_eviction_is_for_spot_vms_and_returns_204(
     spot, regular = fleet.add_standalone_vm(spot=True), fleet.add_standalone_vm()
     refused = arm.send("POST", f"{machine(regular)}/simulateEviction")
     assert refused.error == (409, "OperationNotAllowed")
-    answer = arm.send("POST", f"{machine(spot)}/simulateEviction")
+    response = arm.send("POST", f"{machine(spot)}/simulateEviction")
     fleet.adopt(spot)
-    assert (answer.status, answer.body) == (204, b"")
+    assert (response.status, response.body) == (204, b"")
     assert spot.event()["EventType"] == "Preempt"
 
 
 @fact("11.4")
-def test_deleting_a_vm_of_a_scale_set_makes_a_terminate(
+def test_deleting_a_vm_of_a_scale_set_creates_a_terminate(
     fleet: TemporaryFleet, arm: ArmClient
 ) -> None:
     vm, _ = fleet.group(kind="scale-set", terminate_notice_seconds=300)
@@ -188,10 +198,24 @@ def test_deleting_a_vm_of_a_scale_set_makes_a_terminate(
     assert (event["EventType"], event["EventStatus"]) == ("Terminate", "Scheduled")
 
 
+@fact("11.8h")
+def test_start_marks_a_deallocated_vm_as_running_and_creates_no_event(
+    fleet: TemporaryFleet, arm: ArmClient, clock: Clock
+) -> None:
+    vm = fleet.add_standalone_vm(spot=True, eviction_policy="deallocate")
+    event = fleet.operate(vm, "evict").event
+    vm.approve(event)
+    clock.advance(15)
+    assert power_state(arm, vm) == "PowerState/deallocated"
+    assert arm.send("POST", f"{machine(vm)}/start").status == 200
+    assert power_state(arm, vm) == "PowerState/running"
+    assert vm.events() == []
+
+
 @fact("11.8f")
 @fact("6.12d")
 @pytest.mark.parametrize("action", ["powerOff", "deallocate", "performMaintenance"])
-def test_any_other_operation_is_refused_and_makes_no_event(
+def test_any_other_operation_is_refused_and_creates_no_event(
     fleet: TemporaryFleet, arm: ArmClient, action: str
 ) -> None:
     vm = fleet.add_standalone_vm()
@@ -262,7 +286,7 @@ def test_resources_are_read_only(
 
 
 @fact("11.8a")
-def test_any_version_of_arm_is_accepted_but_none_is_refused(
+def test_arm_accepts_any_version_but_requires_one(
     fleet: TemporaryFleet, arm: ArmClient
 ) -> None:
     vm = fleet.add_standalone_vm()
@@ -272,7 +296,7 @@ def test_any_version_of_arm_is_accepted_but_none_is_refused(
 
 
 @fact("11.8d")
-def test_arm_requires_a_token_whose_role_suffices(
+def test_arm_requires_a_token_with_a_sufficient_role(
     fleet: TemporaryFleet, arm: ArmClient
 ) -> None:
     vm = fleet.add_standalone_vm()

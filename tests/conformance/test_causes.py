@@ -75,7 +75,7 @@ def test_a_vm_is_deleted_with_notice_if_its_scale_set_enables_it(
 
 @fact("6.14a")
 @pytest.mark.parametrize(
-    ("notice", "spot"), [(None, False), (600, True)], ids=["not requested", "spot"]
+    ("notice", "spot"), [(None, False), (600, True)], ids=["not enabled", "spot"]
 )
 def test_other_vms_are_deleted_without_notice(
     fleet: TemporaryFleet, notice: int | None, spot: bool

@@ -18,9 +18,9 @@ def name(vm: VM, version: str) -> object:
     return vm.send(f"/metadata/instance?api-version={version}")["compute"]["name"]
 
 
-def assert_approved(vm: VM, answer: ReceivedResponse) -> None:
+def assert_approved(vm: VM, response: ReceivedResponse) -> None:
     """Check that the response was 200 and the event has started."""
-    assert answer.status == 200
+    assert response.status == 200
     assert vm.statuses == ["Started"]
 
 
@@ -28,7 +28,7 @@ def assert_approved(vm: VM, answer: ReceivedResponse) -> None:
 
 
 @fact("13.0a")
-def test_requests_of_a_cluster_agent(fleet: TemporaryFleet) -> None:
+def test_requests_from_a_cluster_agent(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm()
     assert name(vm, "2021-12-13") == vm.name
     assert vm.event("2020-07-01")["EventId"] == event
@@ -37,24 +37,28 @@ def test_requests_of_a_cluster_agent(fleet: TemporaryFleet) -> None:
 
 
 @fact("13.0b")
-def test_requests_of_an_older_cluster_agent(fleet: TemporaryFleet) -> None:
+def test_requests_from_an_older_cluster_agent(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm()
     assert name(vm, "2019-08-01") == vm.name
     assert vm.event("2019-08-01")["EventId"] == event
-    answer = vm.post(approval(event), FORM, CLOSE, version="2019-08-01")
-    assert_approved(vm, answer)
+    response = vm.post(approval(event), FORM, CLOSE, version="2019-08-01")
+    assert_approved(vm, response)
 
 
 @fact("13.0c")
-def test_requests_of_a_node_drainer(vm: VM) -> None:
-    answers = [vm.get("Accept-Encoding: gzip", version="2020-07-01") for _ in range(3)]
-    assert {answer.status for answer in answers} == {200}
-    assert min(answer.seconds for answer in answers) < 5  # one may have had bad luck
-    assert {type(answer["DocumentIncarnation"]) for answer in answers} == {int}
+def test_requests_from_a_node_drainer(vm: VM) -> None:
+    responses = [
+        vm.get("Accept-Encoding: gzip", version="2020-07-01") for _ in range(3)
+    ]
+    assert {response.status for response in responses} == {200}
+    assert (
+        min(response.seconds for response in responses) < 5
+    )  # the others may be slow by chance
+    assert {type(response["DocumentIncarnation"]) for response in responses} == {int}
 
 
 @fact("13.0d", "16.6")
-def test_requests_of_a_typed_client(fleet: TemporaryFleet) -> None:
+def test_requests_from_a_typed_client(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm()
     document = vm.document("2019-08-01")
     assert type(document["DocumentIncarnation"]) is int
@@ -65,26 +69,26 @@ def test_requests_of_a_typed_client(fleet: TemporaryFleet) -> None:
 
 
 @fact("13.0e")
-def test_requests_of_another_node_drainer(fleet: TemporaryFleet) -> None:
+def test_requests_from_another_node_drainer(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm()
     assert vm.get(JSON, version="2019-08-01").status == 200
     assert_approved(vm, vm.post(approval(event), JSON, version="2019-08-01"))
 
 
 @fact("13.0f")
-def test_requests_of_a_client_that_reads_its_name_as_text(
+def test_requests_from_a_client_that_reads_its_name_as_text(
     fleet: TemporaryFleet,
 ) -> None:
     vm, event = fleet.announce_to_vm()
     target = "/metadata/instance/compute/name?api-version=2019-06-01&format=text"
-    answer = vm.send(target)
-    assert answer.body == vm.name.encode()
-    assert (answer.header("Content-Type") or "").startswith("text/plain")
+    response = vm.send(target)
+    assert response.body == vm.name.encode()
+    assert (response.header("Content-Type") or "").startswith("text/plain")
     assert_approved(vm, vm.post(approval(event), version="2019-08-01"))
 
 
 @fact("13.0g")
-def test_requests_of_a_client_that_reads_all_fields(fleet: TemporaryFleet) -> None:
+def test_requests_from_a_client_that_reads_all_fields(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm()
     assert len(vm.event("2020-07-01")) == 9
     assert name(vm, "2021-02-01") == vm.name
@@ -92,15 +96,15 @@ def test_requests_of_a_client_that_reads_all_fields(fleet: TemporaryFleet) -> No
 
 
 @fact("13.0h")
-def test_requests_of_a_client_that_polls_every_second_with_the_tag(
+def test_requests_from_a_client_that_polls_every_second_with_the_tag(
     fleet: TemporaryFleet,
 ) -> None:
     (vm, _) = fleet.group()
     tag, seen = "0", []
     for step in range(4):
-        answer = vm.get(f"If-None-Match: {tag}", JSON, CLOSE)
-        tag = answer.header("ETag") or "null"
-        seen.append(answer.status)
+        response = vm.get(f"If-None-Match: {tag}", JSON, CLOSE)
+        tag = response.header("ETag") or "null"
+        seen.append(response.status)
         if step == 1:
             fleet.announce("Reboot", vm)
     assert seen == [200, 304, 200, 304]
@@ -112,7 +116,7 @@ def test_requests_of_a_client_that_polls_every_second_with_the_tag(
 
 @fact("13.0i")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_requests_of_the_samples_in_the_documentation(
+def test_requests_from_the_samples_in_the_documentation(
     fleet: TemporaryFleet, version: str
 ) -> None:
     vm, event = fleet.announce_to_vm()
@@ -122,21 +126,21 @@ def test_requests_of_the_samples_in_the_documentation(
 
 
 @fact("13.0j")
-def test_requests_of_a_client_that_omits_the_header(vm: VM, unknown: str) -> None:
+def test_requests_from_a_client_that_omits_the_header(vm: VM, unknown: str) -> None:
     assert vm.send("/metadata/instance?api-version=2017-08-01").status == 200
     assert vm.get(version="2017-11-01").status == 200
-    answer = vm.post(approval(unknown), version="2017-11-01", marked=False)
-    assert (answer.status, answer.body) == (400, HEADER_ERROR)
+    response = vm.post(approval(unknown), version="2017-11-01", marked=False)
+    assert (response.status, response.body) == (400, HEADER_ERROR)
 
 
 @fact("13.0k")
-def test_requests_of_a_script(vm: VM) -> None:
+def test_requests_from_a_script(vm: VM) -> None:
     headers = ("User-Agent: a-tool/8.5", "Accept: */*", "Metadata:true")
     assert vm.get(*headers, marked=False).status == 200
 
 
 @fact("13.0l")
-def test_requests_of_a_client_with_a_new_connection_each_time(vm: VM) -> None:
+def test_requests_from_a_client_with_a_new_connection_each_time(vm: VM) -> None:
     request = vm.request(events("2020-07-01"), "Accept: */*")
     seen = []
     for _ in range(3):
@@ -147,7 +151,7 @@ def test_requests_of_a_client_with_a_new_connection_each_time(vm: VM) -> None:
 
 
 @fact("13.0m")
-def test_requests_of_a_machine_at_boot(vm: VM) -> None:
+def test_requests_from_a_machine_at_boot(vm: VM) -> None:
     target = "/metadata/instance?api-version=2021-08-01&extended=true"
     assert vm.send(target)["compute"]
     assert vm.send("/metadata/instance?api-version=2019-06-01")["compute"]
@@ -157,17 +161,17 @@ def test_requests_of_a_machine_at_boot(vm: VM) -> None:
 @pytest.mark.parametrize(
     "target", ["/metadata/instance", "/metadata/instance/compute/location?format=text"]
 )
-def test_requests_of_a_client_that_discovers_versions_by_sending_none(
+def test_requests_from_a_client_that_discovers_versions_by_sending_none(
     vm: VM, target: str
 ) -> None:
-    answer = vm.send(target)
-    assert answer.status == 400
-    newest = answer["newest-versions"][0]
+    response = vm.send(target)
+    assert response.status == 400
+    newest = response["newest-versions"][0]
     join = "&" if "?" in target else "?"
     assert vm.send(f"{target}{join}api-version={newest}").status == 200
 
 
-# --- observed when clients were run ------------------------------------------
+# --- findings from running clients -------------------------------------------
 
 
 @fact("16.1")
@@ -176,8 +180,8 @@ def test_connection_close_is_confirmed_and_honored(vm: VM, method: str) -> None:
     body = b"{}" if method == "POST" else None
     with vm.line() as line:
         line.write(vm.request(events(NEWEST), CLOSE, method=method, body=body))
-        answer = line.read(method)
-        assert (answer.header("Connection") or "").lower() == "close"
+        response = line.read(method)
+        assert (response.header("Connection") or "").lower() == "close"
         assert line.is_ended()
 
 
@@ -213,8 +217,8 @@ def test_an_approval_without_the_header_is_accepted_in_2017_03_01_only(
     fleet: TemporaryFleet, version: str
 ) -> None:
     vm, event = fleet.announce_to_vm()
-    answer = vm.post(approval(event), version=version, marked=False)
-    assert answer.status == (200 if version == "2017-03-01" else 400)
+    response = vm.post(approval(event), version=version, marked=False)
+    assert response.status == (200 if version == "2017-03-01" else 400)
     started = vm.statuses == ["Started"]
     assert started == (version == "2017-03-01")
 
@@ -227,5 +231,5 @@ def test_responses_take_less_than_two_seconds(fleet: TemporaryFleet) -> None:
     ]
     for same in zip(*tries, strict=True):
         assert (
-            min(answer.seconds for answer in same) < PROMPT
-        )  # one may have had bad luck
+            min(response.seconds for response in same) < PROMPT
+        )  # the others may be slow by chance

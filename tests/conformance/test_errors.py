@@ -22,8 +22,8 @@ def versions_error(*versions: str) -> bytes:
     return (BAD_VERSION % ", ".join(f'"{version}"' for version in versions)).encode()
 
 
-def newest(answer: ReceivedResponse) -> list[str]:
-    listed = answer["newest-versions"]
+def newest(response: ReceivedResponse) -> list[str]:
+    listed = response["newest-versions"]
     assert isinstance(listed, list)
     return listed
 
@@ -31,30 +31,30 @@ def newest(answer: ReceivedResponse) -> list[str]:
 @fact("8.0a")
 @pytest.mark.parametrize("target", [events(NEWEST), INSTANCE, "/metadata/versions"])
 def test_a_missing_header_is_named_in_the_error(vm: VM, target: str) -> None:
-    answer = vm.send(target, marked=False)
-    assert (answer.status, answer.body) == (400, UNMARKED)
+    response = vm.send(target, marked=False)
+    assert (response.status, response.body) == (400, UNMARKED)
 
 
 @fact("8.0b")
 @pytest.mark.parametrize("target", [EVENTS, events("1999-01-01"), INSTANCE])
 def test_a_bad_version_gets_an_error_with_valid_ones(vm: VM, target: str) -> None:
-    answer = vm.send(target)
-    assert answer.status == 400
-    assert newest(answer)
+    response = vm.send(target)
+    assert response.status == 400
+    assert newest(response)
 
 
 @fact("8.0c")
 def test_a_repeated_parameter_is_explained_in_the_error(vm: VM) -> None:
-    answer = vm.send(f"{events(NEWEST)}&x=1&x=2")
-    assert answer.status == 400
-    assert "more than once" in answer.error
+    response = vm.send(f"{events(NEWEST)}&x=1&x=2")
+    assert response.status == 400
+    assert "more than once" in response.error
 
 
 @fact("8.0c")
 def test_a_forwarded_request_is_explained_in_the_error(vm: VM) -> None:
-    answer = vm.get("X-Forwarded-For: 10.0.0.1")
-    assert answer.status == 400
-    assert "proxy" in answer.error
+    response = vm.get("X-Forwarded-For: 10.0.0.1")
+    assert response.status == 400
+    assert "proxy" in response.error
 
 
 @fact("8.0d")
@@ -74,8 +74,8 @@ def test_a_malformed_approval_is_a_bad_request(vm: VM, body: bytes) -> None:
     ],
 )
 def test_an_unknown_path_is_not_found(vm: VM, target: str) -> None:
-    answer = vm.send(target)
-    assert (answer.status, answer.body) == (404, NOT_FOUND)
+    response = vm.send(target)
+    assert (response.status, response.body) == (404, NOT_FOUND)
 
 
 @fact("8.0f")
@@ -85,21 +85,21 @@ def test_an_unknown_path_is_not_found(vm: VM, target: str) -> None:
 def test_a_refused_method_is_named_in_the_error(
     any_method_vm: VM, target: str, method: str
 ) -> None:
-    answer = any_method_vm.send(target, method=method)
-    assert answer.status == 405
-    assert method in answer.error
+    response = any_method_vm.send(target, method=method)
+    assert response.status == 405
+    assert method in response.error
 
 
 @fact("8.0j")
 def test_every_error_is_an_object_with_a_message(vm: VM) -> None:
-    answers = [
+    responses = [
         vm.get(marked=False),
         vm.send(EVENTS),
         vm.send("/metadata/nothing"),
         vm.send(f"{events(NEWEST)}&x=1&x=2"),
     ]
-    assert [answer.status for answer in answers] == [400, 400, 404, 400]
-    assert all(answer.error for answer in answers)
+    assert [response.status for response in responses] == [400, 400, 404, 400]
+    assert all(response.error for response in responses)
 
 
 # --- versions ----------------------------------------------------------------
@@ -128,9 +128,9 @@ def test_the_error_names_three_versions_newest_first(vm: VM, target: str) -> Non
 def test_the_version_that_a_client_takes_from_the_error_works(
     vm: VM, target: str, choose: type[str]
 ) -> None:
-    answer = vm.send(target)
-    assert answer.error
-    version = choose(newest(answer))
+    response = vm.send(target)
+    assert response.error
+    version = choose(newest(response))
     assert vm.send(f"{target}?api-version={version}").status == 200
 
 
@@ -147,6 +147,6 @@ def test_scheduled_events_names_its_own_versions(vm: VM, target: str) -> None:
 @fact("8.4b")
 @pytest.mark.parametrize("target", ["/", "/machine?comp=goalstate", "/metadatas"])
 def test_paths_outside_of_metadata_are_not_found(vm: VM, target: str) -> None:
-    answer = vm.send(target)
-    assert answer.status == 404
-    assert json.loads(answer.body) == {"error": "Not found"}
+    response = vm.send(target)
+    assert response.status == 404
+    assert json.loads(response.body) == {"error": "Not found"}

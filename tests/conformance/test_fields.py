@@ -122,7 +122,7 @@ def test_resources_are_in_natural_order(fleet: TemporaryFleet) -> None:
     fleet.announce("Freeze", host=host)
     expected = [vm.name for vm in vms]
     assert expected != sorted(expected), (
-        "the names must distinguish natural order from plain order"
+        "expected names whose natural order is not alphabetical"
     )
     assert vms[0].event()["Resources"] == expected
 

@@ -34,9 +34,9 @@ def test_the_header_needs_no_space(vm: VM) -> None:
 
 @fact("2.1d")
 def test_a_header_with_false_is_refused_like_a_missing_one(vm: VM) -> None:
-    answer = vm.get("Metadata: false", marked=False)
-    assert answer.status == 400
-    assert answer.body == vm.get(marked=False).body
+    response = vm.get("Metadata: false", marked=False)
+    assert response.status == 400
+    assert response.body == vm.get(marked=False).body
 
 
 @fact("2.2a")
@@ -50,29 +50,29 @@ def test_since_2017_08_01_a_get_needs_the_header(vm: VM, version: str) -> None:
 def test_since_2017_08_01_a_post_needs_the_header(
     vm: VM, version: str, unknown: str
 ) -> None:
-    answer = vm.post(approval(unknown), version=version, marked=False)
-    assert answer.status == 400
-    assert answer.body == vm.get(version=version, marked=False).body
+    response = vm.post(approval(unknown), version=version, marked=False)
+    assert response.status == 400
+    assert response.body == vm.get(version=version, marked=False).body
 
 
 @fact("2.2b")
-def test_in_2017_03_01_a_post_without_the_header_is_not_refused_as_such(vm: VM) -> None:
-    answer = vm.post(b"{}", version="2017-03-01", marked=False)
-    assert answer.body != vm.get(marked=False).body
+def test_in_2017_03_01_a_post_without_the_header_gets_no_header_error(vm: VM) -> None:
+    response = vm.post(b"{}", version="2017-03-01", marked=False)
+    assert response.body != vm.get(marked=False).body
 
 
 @fact("2.2b")
 def test_in_2017_03_01_an_approval_needs_no_header(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm()
-    answer = vm.post(approval(event), version="2017-03-01", marked=False)
-    assert answer.status == 200
+    response = vm.post(approval(event), version="2017-03-01", marked=False)
+    assert response.status == 200
     assert vm.statuses == ["Started"]
 
 
 @fact("2.2c")
 def test_in_2017_03_01_a_get_needs_the_header(vm: VM) -> None:
-    answer = vm.get(version="2017-03-01", marked=False)
-    assert (answer.status, answer.body) == (400, HEADER_ERROR)
+    response = vm.get(version="2017-03-01", marked=False)
+    assert (response.status, response.body) == (400, HEADER_ERROR)
 
 
 @fact("2.3")
@@ -90,11 +90,11 @@ def test_an_approval_is_read_with_any_content_type(
 def test_the_content_type_of_a_bad_approval_makes_no_difference(
     vm: VM, unknown: str
 ) -> None:
-    answers = [
+    responses = [
         vm.post(approval(unknown), *([] if item is None else [item]))
         for item in CONTENT_TYPES
     ]
-    assert len({(item.status, item.body) for item in answers}) == 1
+    assert len({(item.status, item.body) for item in responses}) == 1
 
 
 @fact("2.4a")
@@ -122,6 +122,6 @@ def test_a_post_may_carry_if_none_match(fleet: TemporaryFleet, matching: bool) -
     ],
 )
 def test_other_headers_change_nothing(vm: VM, header: str) -> None:
-    answer, plain = vm.get(header), vm.get()
-    assert (answer.status, answer.body) == (200, plain.body)
-    assert answer.header("Content-Type") == plain.header("Content-Type")
+    response, plain = vm.get(header), vm.get()
+    assert (response.status, response.body) == (200, plain.body)
+    assert response.header("Content-Type") == plain.header("Content-Type")

@@ -32,9 +32,9 @@ def read(
 
 def text(vm: VM, path: str) -> str:
     """Read instance metadata as text."""
-    answer = read(vm, path, "&format=text")
-    assert answer.status == 200
-    return answer.body.decode()
+    response = read(vm, path, "&format=text")
+    assert response.status == 200
+    return response.body.decode()
 
 
 def leaves(node: Any) -> Iterator[object]:
@@ -50,10 +50,10 @@ def leaves(node: Any) -> Iterator[object]:
 
 @fact("13.1a")
 def test_a_vm_can_read_its_instance_metadata(vm: VM) -> None:
-    answer = read(vm)
-    assert answer.status == 200
-    assert answer.header("Content-Type") == "application/json; charset=utf-8"
-    assert answer.json.keys() >= {"compute", "network"}
+    response = read(vm)
+    assert response.status == 200
+    assert response.header("Content-Type") == "application/json; charset=utf-8"
+    assert response.json.keys() >= {"compute", "network"}
 
 
 @fact("13.1b")
@@ -90,34 +90,34 @@ def test_json_is_the_default_format(vm: VM) -> None:
 
 @fact("13.1d")
 def test_text_is_plain_text(vm: VM) -> None:
-    answer = read(vm, "/compute/name", "&format=text")
-    assert (answer.header("Content-Type") or "").startswith("text/plain")
-    assert not answer.body.endswith(b"\n")
+    response = read(vm, "/compute/name", "&format=text")
+    assert (response.header("Content-Type") or "").startswith("text/plain")
+    assert not response.body.endswith(b"\n")
 
 
 @fact("13.1e")
 @pytest.mark.parametrize("query", ["", "&format=json"])
 def test_a_single_value_is_available_as_text_only(vm: VM, query: str) -> None:
-    answer = read(vm, "/compute/name", query)
-    assert answer.status == 400
-    assert answer.error
+    response = read(vm, "/compute/name", query)
+    assert response.status == 400
+    assert response.error
 
 
 @fact("13.1f")
 def test_versions_are_listed_without_naming_one(vm: VM) -> None:
-    answer = vm.send("/metadata/versions")
-    assert answer.status == 200
-    listed = answer["apiVersions"]
-    assert [*answer.json] == ["apiVersions"]
+    response = vm.send("/metadata/versions")
+    assert response.status == 200
+    listed = response["apiVersions"]
+    assert [*response.json] == ["apiVersions"]
     assert listed[0] == "2017-03-01"
     assert listed == sorted(listed)
-    assert answer.body.startswith(b'{"apiVersions":["2017-03-01","')
+    assert response.body.startswith(b'{"apiVersions":["2017-03-01","')
 
 
 @fact("13.1g")
 def test_all_values_are_text(vm: VM) -> None:
     odd = [leaf for leaf in leaves(read(vm).json) if not isinstance(leaf, str)]
-    assert odd == [], f"expected nothing but text, seen {odd}"
+    assert odd == [], f"expected only text, seen {odd}"
 
 
 @fact("13.1g")

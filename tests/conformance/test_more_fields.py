@@ -160,7 +160,9 @@ def test_a_terminate_has_source_user(fleet: TemporaryFleet) -> None:
 
 @fact("5.10a")
 @pytest.mark.parametrize("seconds", [-1, 0, 9, 30])
-def test_the_duration_is_the_expected_one(fleet: TemporaryFleet, seconds: int) -> None:
+def test_an_event_shows_the_announced_duration(
+    fleet: TemporaryFleet, seconds: int
+) -> None:
     vm = announced(fleet, "Freeze", duration_seconds=seconds)
     assert vm.event()["DurationInSeconds"] == seconds
 
@@ -172,9 +174,9 @@ def test_the_duration_of_a_restart_is_unknown(fleet: TemporaryFleet, type: str) 
 
 
 @fact("5.10c")
-def test_a_freeze_lasts_some_seconds(fleet: TemporaryFleet) -> None:
+def test_a_freeze_has_a_duration_in_seconds(fleet: TemporaryFleet) -> None:
     seconds = announced(fleet, "Freeze").event()["DurationInSeconds"]
-    assert 0 < seconds <= 30, f"expected some seconds, seen {seconds}"
+    assert 0 < seconds <= 30, f"expected 1 to 30 seconds, seen {seconds}"
 
 
 @fact("5.10d")

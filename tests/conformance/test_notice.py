@@ -25,7 +25,7 @@ def on_one_host(fleet: TemporaryFleet) -> tuple[VM, VM]:
     return first, second
 
 
-# --- possible courses --------------------------------------------------------
+# --- lifecycle ---------------------------------------------------------------
 
 
 @fact("6.0a")
@@ -85,7 +85,7 @@ def test_the_notice_of_a_terminate_is_set_by_its_group(
 
 
 @fact("6.14b")
-def test_a_terminate_has_five_minutes_by_default(
+def test_a_terminate_has_five_minutes_of_notice_by_default(
     fleet: TemporaryFleet, clock: Clock
 ) -> None:
     (vm,) = fleet.group(1, kind="scale-set")
@@ -155,7 +155,7 @@ def test_all_groups_on_the_host_have_to_approve(fleet: TemporaryFleet) -> None:
 
 
 @fact("6.5b")
-def test_the_host_starts_at_not_before_if_only_some_approve(
+def test_events_start_at_not_before_if_only_some_groups_approve(
     fleet: TemporaryFleet, clock: Clock
 ) -> None:
     first, second = on_one_host(fleet)

@@ -13,32 +13,32 @@ LARGE_BODY = b" " * (64 * 1024 + 1)
 
 @fact("8.1a")
 def test_large_headers_are_reported_first(vm: VM) -> None:
-    answer = vm.send("/nowhere", FORWARDED, LARGE_HEAD, marked=False)
-    assert answer.status == 431
-    assert answer.error
+    response = vm.send("/nowhere", FORWARDED, LARGE_HEAD, marked=False)
+    assert response.status == 431
+    assert response.error
 
 
 @fact("8.1a")
 def test_a_large_body_is_reported_first(vm: VM) -> None:
-    answer = vm.send(
+    response = vm.send(
         "/nowhere", FORWARDED, method="POST", body=LARGE_BODY, marked=False
     )
-    assert answer.status == 413
-    assert answer.error
+    assert response.status == 413
+    assert response.error
 
 
 @fact("8.1a")
 def test_a_body_of_64_kib_is_read(vm: VM) -> None:
-    answer = vm.post(LARGE_BODY[1:])
-    assert answer.status == 400
+    response = vm.post(LARGE_BODY[1:])
+    assert response.status == 400
 
 
 @fact("8.1b")
 def test_forwarding_is_reported_before_the_header(vm: VM) -> None:
-    answer = vm.get(FORWARDED, marked=False)
-    assert answer.status == 400
-    assert answer.body != UNMARKED
-    assert "proxy" in answer.error
+    response = vm.get(FORWARDED, marked=False)
+    assert response.status == 400
+    assert response.body != UNMARKED
+    assert "proxy" in response.error
 
 
 @fact("8.1b")
@@ -51,8 +51,8 @@ def test_a_browser_is_reported_after_forwarding_and_before_the_header(vm: VM) ->
 @fact("8.1c")
 @pytest.mark.parametrize("target", ["/metadata/nothing", "/nowhere"])
 def test_the_header_is_reported_before_the_path(vm: VM, target: str) -> None:
-    answer = vm.send(target, marked=False)
-    assert (answer.status, answer.body) == (400, UNMARKED)
+    response = vm.send(target, marked=False)
+    assert (response.status, response.body) == (400, UNMARKED)
 
 
 @fact("8.1d")
@@ -69,9 +69,9 @@ def test_the_method_is_reported_before_the_version(any_method_vm: VM) -> None:
 def test_the_version_is_reported_before_the_caller(fleet: TemporaryFleet) -> None:
     nobody = fleet.endpoint_of(f"{fleet.prefix}-nobody")
     assert nobody.send(EVENTS).status == 400
-    answer = nobody.get()
-    assert answer.status == 404
-    assert nobody.name in answer.error
+    response = nobody.get()
+    assert response.status == 404
+    assert nobody.name in response.error
 
 
 @fact("8.1g")
@@ -82,21 +82,21 @@ def test_the_caller_is_reported_before_the_body(fleet: TemporaryFleet) -> None:
 
 @fact("8.1i")
 def test_a_missing_header_is_reported_with_a_good_version(vm: VM) -> None:
-    answer = vm.get(marked=False)
-    assert "metadata header" in answer.error
+    response = vm.get(marked=False)
+    assert "metadata header" in response.error
 
 
 @fact("8.1j")
 @pytest.mark.parametrize("target", [EVENTS, "/metadata/instance"])
 def test_a_bad_version_is_reported_with_the_header(vm: VM, target: str) -> None:
-    answer = vm.send(target)
-    assert answer.status == 400
-    assert "api-version" in answer.error
-    assert answer["newest-versions"]
+    response = vm.send(target)
+    assert response.status == 400
+    assert "api-version" in response.error
+    assert response["newest-versions"]
 
 
 @fact("8.1j")
 def test_the_version_is_reported_before_the_body(vm: VM) -> None:
-    answer = vm.send(EVENTS, method="POST", body=b"nonsense")
-    assert answer["newest-versions"]
+    response = vm.send(EVENTS, method="POST", body=b"nonsense")
+    assert response["newest-versions"]
     assert vm.send(events(NEWEST), method="POST", body=b"nonsense").status == 400

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from tests.conformance.facts import fact
 from tests.conformance.raw_connection import RawConnection, ReceivedResponse
-from tests.conformance.target import NEEDS_HURRY, Serve, Settings, Target
+from tests.conformance.target import NEEDS_FAST_POLLS, Serve, Settings, Target
 from tests.conformance.temporary_fleet import TemporaryFleet
 from tests.conformance.vm import EVENTS, NEWEST, VM, approval, events
 
@@ -34,11 +34,11 @@ def request_until_refused(
     line: RawConnection, request: bytes
 ) -> list[ReceivedResponse]:
     """Send `request` repeatedly until it gets a 429."""
-    answers = [send_request(line, request)]
-    while answers[-1].status != 429:
-        assert len(answers) < MANY, f"expected a 429, seen none in {MANY} responses"
-        answers.append(send_request(line, request))
-    return answers
+    responses = [send_request(line, request)]
+    while responses[-1].status != 429:
+        assert len(responses) < MANY, f"expected a 429, seen none in {MANY} responses"
+        responses.append(send_request(line, request))
+    return responses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +48,8 @@ class Exhausted:
     line: RawConnection
     since: float  # before the limit was exceeded, on the monotonic clock
 
-    def check_that_only_time_helps(self, request: bytes) -> None:
-        """Check that no more of `request` succeed than the time since then allows."""
+    def check_limit_still_applies(self, request: bytes) -> None:
+        """Check that `request` succeeds no more often than the elapsed time allows."""
         answered = request_until_refused(self.line, request)[:-1]
         assert len(answered) <= LIMIT * (time.monotonic() - self.since)
 
@@ -71,7 +71,7 @@ def test_five_requests_a_second_succeed_and_more_get_429(
     with vm.line() as line:
         *answered, refused = request_until_refused(line, vm.request(events(NEWEST)))
     assert len(answered) >= LIMIT
-    assert {answer.status for answer in answered} == {200}
+    assert {response.status for response in answered} == {200}
     assert refused.error
 
 
@@ -79,7 +79,7 @@ def test_five_requests_a_second_succeed_and_more_get_429(
 def test_the_limit_covers_all_paths_together(limited: TemporaryFleet) -> None:
     vm = limited.add_standalone_vm()
     with exhausted(vm) as spent:
-        spent.check_that_only_time_helps(vm.request(INSTANCE))
+        spent.check_limit_still_applies(vm.request(INSTANCE))
 
 
 @fact("8.3b")
@@ -100,7 +100,7 @@ def test_a_429_has_retry_after(limited: TemporaryFleet) -> None:
 @fact("8.3d")
 def test_there_is_no_limit_by_default(target_service: Target, vm: VM) -> None:
     if target_service.control is None or target_service.pace.interval:
-        pytest.skip(NEEDS_HURRY)
+        pytest.skip(NEEDS_FAST_POLLS)
     request = vm.request(events(NEWEST))
     with vm.line() as line:
         assert {send_request(line, request).status for _ in range(MANY)} == {200}
@@ -131,7 +131,7 @@ def test_the_limit_is_reported_before_the_body(limited: TemporaryFleet) -> None:
     vm = limited.add_standalone_vm()
     bad = vm.request(events(NEWEST), method="POST", body=b"nonsense")
     with exhausted(vm) as spent:
-        spent.check_that_only_time_helps(bad)
+        spent.check_limit_still_applies(bad)
 
 
 @fact("9.8")
@@ -141,4 +141,4 @@ def test_an_approval_counts_toward_the_limit(
     vm = limited.add_standalone_vm()
     post = vm.request(events(NEWEST), method="POST", body=approval(unknown))
     with exhausted(vm, post) as spent:
-        spent.check_that_only_time_helps(vm.request(events(NEWEST)))
+        spent.check_limit_still_applies(vm.request(events(NEWEST)))

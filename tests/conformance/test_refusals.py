@@ -38,26 +38,26 @@ SPOILED = (
 
 @fact("9.4c")
 def test_an_unknown_id_is_refused(vm: VM, unknown: str) -> None:
-    answer = vm.approve(unknown)
-    assert answer.status == 400
-    assert unknown in answer.error.upper()
+    response = vm.approve(unknown)
+    assert response.status == 400
+    assert unknown in response.error.upper()
 
 
 @fact("9.4c")
 @pytest.mark.parametrize("id", ["x", "", "00000000", "{GUID}", "ä", "a" * 500])
 def test_a_malformed_id_is_refused(vm: VM, id: str) -> None:
-    answer = vm.approve(id)
-    assert answer.status == 400
-    assert answer.error
+    response = vm.approve(id)
+    assert response.status == 400
+    assert response.error
 
 
 @fact("9.4c")
 def test_an_event_of_another_group_is_unknown(fleet: TemporaryFleet) -> None:
     (vm, _), (other, _) = fleet.group(), fleet.group()
     event = fleet.announce("Reboot", vm).event
-    answer = other.approve(event)
-    assert answer.status == 400
-    assert answer.error
+    response = other.approve(event)
+    assert response.status == 400
+    assert response.error
     assert vm.statuses == ["Scheduled"]
 
 
@@ -67,9 +67,9 @@ def test_one_unknown_id_refuses_the_whole_list(
 ) -> None:
     first, second = fleet.group()
     ids = [fleet.announce("Reboot", vm).event for vm in (first, second)]
-    answer = first.approve(ids[0], unknown, ids[1])
-    assert answer.status == 400
-    assert unknown in answer.error.upper()
+    response = first.approve(ids[0], unknown, ids[1])
+    assert response.status == 400
+    assert unknown in response.error.upper()
     assert first.statuses == ["Scheduled", "Scheduled"]
 
 

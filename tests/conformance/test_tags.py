@@ -22,7 +22,7 @@ FORMS = (
 def tag(vm: VM) -> str:
     """Return the ETag of the document."""
     value = vm.get().header("ETag")
-    assert value, "expected an ETag in the response to a GET, seen none"
+    assert value, "expected an ETag in the response, seen none"
     return value
 
 
@@ -44,10 +44,10 @@ def test_an_older_tag_gets_the_new_document(fleet: TemporaryFleet) -> None:
     (vm, _) = fleet.group()
     old = tag(vm)
     event = fleet.announce("Reboot", vm).event
-    answer = vm.get(f"If-None-Match: {old}")
-    assert answer.status == 200
-    assert [shown["EventId"] for shown in answer["Events"]] == [event]
-    assert answer.header("ETag") != old
+    response = vm.get(f"If-None-Match: {old}")
+    assert response.status == 200
+    assert [shown["EventId"] for shown in response["Events"]] == [event]
+    assert response.header("ETag") != old
 
 
 @fact("4.2c")
@@ -76,9 +76,9 @@ def test_a_tag_from_before_24_hours_without_requests_matches_nothing(
     assert vm.incarnation == 0
     old = tag(vm)
     clock.advance(hours=24)
-    answer = vm.get(f"If-None-Match: {old}")
-    assert (answer.status, answer.body) == (200, vm.get().body)
-    assert answer["DocumentIncarnation"] == 0
+    response = vm.get(f"If-None-Match: {old}")
+    assert (response.status, response.body) == (200, vm.get().body)
+    assert response["DocumentIncarnation"] == 0
 
 
 @fact("4.2f")
@@ -98,17 +98,17 @@ def test_a_tag_may_be_in_the_second_of_two_headers(vm: VM) -> None:
 @fact("4.2g")
 @pytest.mark.parametrize("value", ["0", "null", '""', '"other"', "W/", ",", "-1"])
 def test_any_other_tag_matches_nothing(vm: VM, value: str) -> None:
-    answer = vm.get(f"If-None-Match: {value}")
-    assert answer.status == 200
-    assert "Events" in answer.json
+    response = vm.get(f"If-None-Match: {value}")
+    assert response.status == 200
+    assert "Events" in response.json
 
 
 @fact("4.2h")
 def test_a_304_has_no_body_and_repeats_the_tag(vm: VM) -> None:
     current = tag(vm)
-    answer = vm.get(f"If-None-Match: {current}")
-    assert (answer.status, answer.body) == (304, b"")
-    assert answer.header("ETag") == current
+    response = vm.get(f"If-None-Match: {current}")
+    assert (response.status, response.body) == (304, b"")
+    assert response.header("ETag") == current
 
 
 @fact("4.2i")

@@ -9,7 +9,7 @@ from tests.conformance.vm import VM
 def terminated(
     fleet: TemporaryFleet, *notices: int
 ) -> tuple[tuple[VM, ...], list[str]]:
-    """Return VMs of one scale set that are all to be deleted, and their event ids."""
+    """Announce the deletion of VMs of one scale set; return them and the event ids."""
     vms = fleet.group(len(notices), kind="scale-set")
     ids = [
         fleet.announce("Terminate", vm, notice_seconds=notice).event

@@ -1,4 +1,4 @@
-"""Long polls: waiting for a change in one request (4.2k to 4.2q)."""
+"""Long polls (4.2k to 4.2q)."""
 
 import time
 
@@ -17,9 +17,7 @@ def tag_of(vm: VM) -> str:
 
 
 def response_to_change(fleet: TemporaryFleet, wait: str) -> ReceivedResponse:
-    """Send a long poll, check that it is held, announce something, return the
-    response.
-    """
+    """Announce an event during a long poll and return the response to the poll."""
     (vm, _) = fleet.group()
     headers = (f"If-None-Match: {tag_of(vm)}", f"Prefer: {wait}")
     with vm.line() as line:
@@ -32,27 +30,27 @@ def response_to_change(fleet: TemporaryFleet, wait: str) -> ReceivedResponse:
 def timed(vm: VM, *headers: str) -> tuple[ReceivedResponse, float]:
     """Send a GET and measure how many seconds it takes."""
     began = time.monotonic()
-    answer = vm.get(*headers)
-    return answer, time.monotonic() - began
+    response = vm.get(*headers)
+    return response, time.monotonic() - began
 
 
 @fact("4.2k")
 def test_a_request_without_the_preference_is_not_held(vm: VM) -> None:
-    answer, took = timed(vm, f"If-None-Match: {tag_of(vm)}")
-    assert answer.status == 304
+    response, took = timed(vm, f"If-None-Match: {tag_of(vm)}")
+    assert response.status == 304
     assert took < AT_ONCE
 
 
 @fact("4.2l")
 def test_a_long_poll_returns_when_the_document_changes(fleet: TemporaryFleet) -> None:
-    answer = response_to_change(fleet, "wait=30")
-    assert answer.status == 200
-    assert len(answer["Events"]) == 1
-    assert answer.seconds < AT_ONCE
+    response = response_to_change(fleet, "wait=30")
+    assert response.status == 200
+    assert len(response["Events"]) == 1
+    assert response.seconds < AT_ONCE
 
 
 @fact("4.2l")
-def test_a_change_of_another_group_does_not_end_a_long_poll(
+def test_a_change_in_another_group_does_not_end_a_long_poll(
     fleet: TemporaryFleet,
 ) -> None:
     (vm, _), (other, _) = fleet.group(), fleet.group()
@@ -68,29 +66,29 @@ def test_a_change_of_another_group_does_not_end_a_long_poll(
 @fact("4.2m")
 def test_a_long_poll_gets_304_when_its_time_is_over(vm: VM) -> None:
     current = tag_of(vm)
-    answer, took = timed(vm, f"If-None-Match: {current}", "Prefer: wait=1")
-    assert (answer.status, answer.body) == (304, b"")
-    assert answer.header("ETag") == current
+    response, took = timed(vm, f"If-None-Match: {current}", "Prefer: wait=1")
+    assert (response.status, response.body) == (304, b"")
+    assert response.header("ETag") == current
     assert 0.9 <= took < AT_ONCE, f"expected about a second, seen {took:.2f}"
 
 
 @fact("4.2m")
 def test_a_wait_of_zero_is_not_held(vm: VM) -> None:
-    answer, took = timed(vm, f"If-None-Match: {tag_of(vm)}", "Prefer: wait=0")
-    assert answer.status == 304
+    response, took = timed(vm, f"If-None-Match: {tag_of(vm)}", "Prefer: wait=0")
+    assert response.status == 304
     assert took < AT_ONCE
 
 
 @fact("4.2n")
 def test_a_304_after_waiting_has_preference_applied(vm: VM) -> None:
-    answer = vm.get(f"If-None-Match: {tag_of(vm)}", "Prefer: wait=1")
-    assert answer.header("Preference-Applied") == "wait=1"
+    response = vm.get(f"If-None-Match: {tag_of(vm)}", "Prefer: wait=1")
+    assert response.header("Preference-Applied") == "wait=1"
 
 
 @fact("4.2n")
 def test_a_200_after_waiting_has_preference_applied(fleet: TemporaryFleet) -> None:
-    answer = response_to_change(fleet, "wait=30")
-    assert answer.header("Preference-Applied") == "wait=30"
+    response = response_to_change(fleet, "wait=30")
+    assert response.header("Preference-Applied") == "wait=30"
 
 
 @fact("4.2o")
@@ -98,22 +96,22 @@ def test_a_200_after_waiting_has_preference_applied(fleet: TemporaryFleet) -> No
 def test_a_long_poll_lasts_at_most_a_minute(
     fleet: TemporaryFleet, seconds: int
 ) -> None:
-    answer = response_to_change(fleet, f"wait={seconds}")
-    assert answer.header("Preference-Applied") == "wait=60"
+    response = response_to_change(fleet, f"wait={seconds}")
+    assert response.header("Preference-Applied") == "wait=60"
 
 
 @fact("4.2p")
 def test_a_preference_without_a_tag_is_ignored(vm: VM) -> None:
-    answer, took = timed(vm, "Prefer: wait=30")
-    assert answer.status == 200
-    assert answer.header("Preference-Applied") is None
+    response, took = timed(vm, "Prefer: wait=30")
+    assert response.status == 200
+    assert response.header("Preference-Applied") is None
     assert took < AT_ONCE
 
 
 @fact("4.2q")
 @pytest.mark.parametrize("tag", ["0", '"other"'])
 def test_a_long_poll_with_another_tag_returns_immediately(vm: VM, tag: str) -> None:
-    answer, took = timed(vm, f"If-None-Match: {tag}", "Prefer: wait=30")
-    assert answer.status == 200
-    assert "Events" in answer.json
+    response, took = timed(vm, f"If-None-Match: {tag}", "Prefer: wait=30")
+    assert response.status == 200
+    assert "Events" in response.json
     assert took < AT_ONCE

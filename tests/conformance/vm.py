@@ -1,4 +1,4 @@
-"""A VM under test, with requests written byte by byte."""
+"""A VM under test that sends exact bytes."""
 
 import json
 import socket
@@ -52,7 +52,7 @@ class VM:
         body: bytes | None = None,
         marked: bool = True,
     ) -> bytes:
-        """Return a request; `marked` puts `Metadata: true` before `headers`."""
+        """Build a request; `marked` adds `Metadata: true` before `headers`."""
         where = urlsplit(self.endpoint)
         lines = [f"{method} {where.path.rstrip('/')}{target} HTTP/1.1"]
         lines += [f"Host: {where.netloc}", *(["Metadata: true"] if marked else [])]
@@ -94,9 +94,11 @@ class VM:
 
     def document(self, version: str = NEWEST) -> Any:
         """Read the document, which must exist."""
-        answer = self.get(version=version)
-        assert answer.status == 200, f"expected a document, seen {answer.status}"
-        return answer.json
+        response = self.get(version=version)
+        assert response.status == 200, (
+            f"expected a document, seen status {response.status}"
+        )
+        return response.json
 
     def events(self, version: str = NEWEST) -> list[Any]:
         """Read the events of the document."""

@@ -287,7 +287,7 @@ def test_the_service_s_own_keys_of_a_group_are_accepted_and_ignored() -> None:
     assert read_group(table, "place") == read(WHOLE).groups["web"]
 
 
-def test_the_table_of_a_deallocated_vm_is_read_without_that() -> None:
+def test_the_deallocated_key_of_a_table_is_ignored() -> None:
     vm = VM(name="vm0", group="vm0", spot=True, deallocated=True)
     assert read_vm(vm_table(vm), "VM vm0") == replace(vm, deallocated=False)
 

@@ -107,7 +107,7 @@ def test_only_a_spot_vm_has_an_eviction_policy(spot: dict[str, bool]) -> None:
         read_vm({"name": "v", "eviction_policy": "delete", **spot}, "VM v")
 
 
-def test_deallocated_is_no_key_of_a_group() -> None:
+def test_deallocated_is_not_a_key_of_a_group() -> None:
     with pytest.raises(InvalidInput, match="deallocated"):
         read_group({"name": "g", "kind": "scale-set", "deallocated": True}, "group g")
 
@@ -128,7 +128,7 @@ def test_a_bad_tag_is_refused_with_its_name() -> None:
         ({"vms": [None]}, "a table, not null"),
     ],
 )
-def test_a_fleet_is_tables_in_lists(data: object, expected: str) -> None:
+def test_a_fleet_consists_of_lists_of_tables(data: object, expected: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         read_fleet(data)
     assert str(refused.value).endswith(f": expected {expected}")

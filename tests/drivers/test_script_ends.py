@@ -250,7 +250,7 @@ def test_script_ends_with_its_service_and_a_new_service_waits_for_that(
     assert all_done(call.end())
 
 
-def test_script_whose_service_and_supervisor_are_killed_does_not_meet_its_successor(
+def test_script_whose_service_and_supervisor_are_killed_ends_before_the_next(
     run: MakeDriver, tmp_path: Path, pipe: Path
 ) -> None:
     text = f"sleep 600 & echo $$ $! $PPID >{pipe}; wait"

@@ -40,7 +40,7 @@ class ClientLoad:
         for thread in self._threads:
             thread.start()
 
-    def until_answered(self, count: int) -> None:
+    def wait_for_responses(self, count: int) -> None:
         """Wait until `count` items have a successful response."""
         until(lambda: len(self.answered) >= count)
 

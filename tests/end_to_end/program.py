@@ -251,5 +251,5 @@ def until(
     """Poll until `is_true` holds; fail after `seconds`."""
     deadline = time.monotonic() + seconds
     while not is_true():
-        assert time.monotonic() < deadline, "it never came to be"
+        assert time.monotonic() < deadline, "the condition never became true"
         time.sleep(every)

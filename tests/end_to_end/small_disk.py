@@ -66,7 +66,7 @@ def a_small_disk(folder: Path, megabytes: int = 8) -> Iterator[SmallDisk]:
         try:
             assert holder.stdout is not None
             if holder.stdout.readline() != b"mounted\n":
-                pytest.skip("nobody may mount anything here")
+                pytest.skip("mounting is not permitted here")
             pid = str(holder.pid)
             yield SmallDisk(
                 folder=folder,

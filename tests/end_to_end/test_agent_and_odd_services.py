@@ -109,7 +109,7 @@ def wait_for_requests(fake_service: FakeService, times: int) -> None:
     until(lambda: fake_service.request_count >= before + times)
 
 
-def test_the_agent_outlasts_a_service_that_misbehaves(
+def test_the_agent_survives_a_service_that_misbehaves(
     fake_service: FakeService, agent: Agent
 ) -> None:
     fake_service.body = HTML

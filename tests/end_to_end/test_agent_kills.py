@@ -211,7 +211,7 @@ def test_an_interrupted_hook_learns_that_it_runs_again(
             assert (flag == "1") >= (tuple(name) in seen), name
             seen.add(tuple(name))
             again += flag == "1"
-    assert again > KILLS / 20, "the moments were not where the hooks run"
+    assert again > KILLS / 20, "no kill hit a running hook"
 
 
 def test_no_hook_runs_twice_at_the_same_time(lanes: Sequence[KilledAgent]) -> None:

@@ -64,7 +64,7 @@ def test_approvals_survive_a_disk_that_fills_up(
 
         with polling(service, *(f"vm-{number}" for number in range(VMS))) as seen:
             clients = ClientLoad(4, ids, approve)
-            clients.until_answered(10)
+            clients.wait_for_responses(10)
             disk.fill()
             is_full.set()
             until(lambda: len(refused) >= 20)

@@ -59,15 +59,15 @@ def regulars(program: Program) -> Iterator[Callable[[], None]]:
     health = f"{program.service.control}/healthz"
     operator = HTTPConnection(urlsplit(health).netloc, timeout=PATIENCE)
 
-    def ask_both() -> None:
+    def request_both() -> None:
         assert vm.request().status == 200
         operator.request("GET", "/healthz")
         with operator.getresponse() as answer:
             assert (answer.status, answer.read()) == (200, b'{"status":"ok"}')
 
     with Poller(program.metadata[0]) as vm, closing(operator):
-        ask_both()
-        yield ask_both
+        request_both()
+        yield request_both
 
 
 @pytest.mark.parametrize("files", [64, 200])

@@ -133,7 +133,7 @@ def test_a_kill_during_approvals_loses_and_duplicates_none(
     with serving(tmp_path, *options, fleet=FLEET) as program:
         vm_of = announce_to_all(program.service)
         rush = approving(program.service, vm_of, [*vm_of], is_endless=True)
-        rush.until_answered(len(vm_of) // 10)
+        rush.wait_for_responses(len(vm_of) // 10)
         program.kill()
         rush.join()
         assert rush.refused == []
@@ -147,7 +147,7 @@ def test_a_stop_during_approvals_keeps_the_acknowledged_ones(
     with serving(tmp_path, *CLOCK, fleet=FLEET) as program:
         vm_of = announce_to_all(program.service)
         rush = approving(program.service, vm_of, [*vm_of], is_endless=True)
-        rush.until_answered(len(vm_of) // 10)
+        rush.wait_for_responses(len(vm_of) // 10)
         code, seconds = program.stop()
         rush.join()
         assert (code, program.log) == (0, "")
@@ -172,7 +172,7 @@ def test_a_kill_during_announcements_with_idempotency_keys_duplicates_none(
 
     with serving(tmp_path, fleet=FLEET) as program:
         rush = announcing(program.service, is_endless=True)
-        rush.until_answered(len(keys) // 10)
+        rush.wait_for_responses(len(keys) // 10)
         program.kill()
         rush.join()
         assert rush.refused == []

@@ -33,7 +33,7 @@ def test_a_handler_that_drains_after_it_approves_fails(scenario: Scenario) -> No
     assert "mark 'drained'" in (failed.reason or "")
 
 
-def test_a_handler_that_makes_no_mark_fails(scenario: Scenario) -> None:
+def test_a_handler_that_posts_no_mark_fails(scenario: Scenario) -> None:
     played = rehearse(shortened(scenario), command_of(good))
     assert [result.reason for result in played.failed] == [
         "planned was approved, but mark 'drained' was not made (marks so far: none)"

@@ -30,7 +30,7 @@ def notify_settings(receiver: Receiver) -> str:
     )
 
 
-def some_lives(program: Program, count: int) -> None:
+def announce_and_cancel(program: Program, count: int) -> None:
     for _ in range(count):
         maintenance = program.service.announce(vms=["web-0"])
         program.service.request("POST", f"/v1/maintenances/{maintenance['id']}/cancel")
@@ -58,14 +58,14 @@ def test_after_a_kill_every_fact_is_delivered_at_least_once_and_in_order(
         options = (*MANUAL, *a_file(tmp_path, notify_settings(receiver)))
         with serving(tmp_path, *options, OPS_SECRET="hush") as program:
             begin = len(program.service.facts())
-            some_lives(program, 10)
+            announce_and_cancel(program, 10)
             receiver.wait_for(lambda: len(receiver.got) == 15)
             assert len(program.service.facts()) > begin + 20
             program.kill()
             killed.set()
         told_before = receiver.positions
         with serving(tmp_path, *options, OPS_SECRET="hush") as program:
-            some_lives(program, 5)
+            announce_and_cancel(program, 5)
             end = wait_for_delivery(program, receiver)
         told_after = receiver.positions[len(told_before) :]
     assert told_before == [*range(begin + 1, begin + 16)]

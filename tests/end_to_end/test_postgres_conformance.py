@@ -15,10 +15,10 @@ LONG = 1800  # seconds; the suite takes one minute on an idle machine
 
 
 @pytest.mark.timeout(LONG + 60)
-def test_event_lives_and_incarnations_conform_on_postgresql(
+def test_lifecycle_and_incarnations_conform_on_postgresql(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
-    files = (SUITE / "test_lives.py", SUITE / "test_incarnation.py")
+    files = (SUITE / "test_lifecycle.py", SUITE / "test_incarnation.py")
     assert passed(tmp_path, postgres, *files) >= 40
 
 

@@ -1,4 +1,4 @@
-"""Recordings of whole event lives by the real program, and their replay."""
+"""Recordings of whole event lifecycles by the real program, and their replay."""
 
 import json
 import signal
@@ -40,7 +40,7 @@ class RunningCommand:
         for line in self.process.stdout:
             if words in line:
                 return line
-        raise AssertionError(f"it has ended without saying {words!r}")
+        raise AssertionError(f"it ended without printing {words!r}")
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal and return the exit code."""
@@ -76,7 +76,7 @@ def outlines(recording: Recording) -> list[tuple[object, ...]]:
     ]
 
 
-def record_a_life(path: Path) -> None:
+def record_events(path: Path) -> None:
     """Record a reboot, a canceled freeze, an outage, and a service with a new store."""
     with (
         a_reserved_address() as where,
@@ -104,11 +104,11 @@ def record_a_life(path: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_recorded_life_is_replayed_in_the_same_order(
+def test_a_recorded_event_is_replayed_in_the_same_order(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "tape.jsonl"
-    record_a_life(path)
+    record_events(path)
     recording = read_recording(path)
     assert [each[0] for each in outlines(recording)] == [0, 1, 2, 3, 4, 5, 0]
     troubles = [each for each in recording.lines if isinstance(each, RecordedFailure)]

@@ -142,7 +142,7 @@ def test_an_unusable_token_file_is_refused(
         ("--as=104857600", "the memory limit is 100 MiB"),
     ],
 )
-def test_start_with_too_little_is_refused(
+def test_start_with_too_few_resources_is_refused(
     tmp_path: Path, limit: str, word: str
 ) -> None:
     check_sentence(serve(tmp_path, within=["prlimit", limit]), 1, word)

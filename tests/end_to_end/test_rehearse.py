@@ -83,7 +83,7 @@ def test_a_full_disk_is_reported_and_the_verdict_is_still_printed(
         (("user-reboot", "--seed", "x", "--", "true"), "expected a whole number"),
     ],
 )
-def test_a_usage_error_is_a_sentence_and_code_2(
+def test_a_usage_error_prints_a_message_and_exits_with_2(
     tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     done = run(tmp_path, "rehearse", *words)

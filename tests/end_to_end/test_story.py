@@ -1,4 +1,4 @@
-"""The life of a reboot: announced, seen, approved, carried out and gone."""
+"""The lifecycle of a reboot: announced, seen, approved, carried out and gone."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -53,7 +53,7 @@ def test_a_reboot_in_real_time(tmp_path: Path) -> None:
         assert service.as_vm("db-0").body == EMPTY
 
 
-def test_a_reboot_from_the_command_line(tmp_path: Path) -> None:
+def test_a_reboot_completes_from_the_command_line(tmp_path: Path) -> None:
     with serving(tmp_path, "--clock", "manual", FOREWARN_TOKEN=None) as program:
         where = program.service.control
         forewarn = partial(run, tmp_path, FOREWARN_URL=where, FOREWARN_TOKEN=None)

@@ -45,7 +45,7 @@ class RunningCommand:
         for line in self._process.stdout:
             if words in line:
                 return line
-        raise AssertionError(f"it ended without {words!r}")
+        raise AssertionError(f"it ended without printing {words!r}")
 
     def interrupt(self) -> tuple[int, str, float]:
         """Press Ctrl-C; return the exit code, the errors and the seconds it took."""

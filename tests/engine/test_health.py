@@ -150,7 +150,7 @@ def test_repeated_request_fails_if_the_first_one_is_not_visible(
         engine.announce(a_reboot("web-0"), by="ops", once=once())
 
 
-def test_service_itself_goes_on_if_its_commit_is_not_visible(
+def test_service_itself_continues_if_its_commit_is_not_visible(
     engine: FollowedEngine,
 ) -> None:
     engine.listen(["web"])  # makes facts

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
-from tests.engine.support.invariants import check_lives
+from tests.engine.support.invariants import check_history
 from tests.engine.support.system import (
     HOUR,
     MINUTE,
@@ -113,7 +113,7 @@ def test_a_clock_set_forward_by_mistake_and_back_again_loses_nothing(
     assert machine.phase(maintenance) is Phase.SCHEDULED
     machine.live(DAY + HOUR)
     assert machine.phase(maintenance) is Phase.COMPLETED
-    check_lives(machine.facts(), "forth and back")
+    check_history(machine.facts(), "forth and back")
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 20))
@@ -130,7 +130,7 @@ def test_the_promised_notice_is_given_whatever_the_clock_shows(
             machine.clock.run(random.choice((-10 * MINUTE, -MINUTE, 2 * MINUTE, HOUR)))
         assert lived < 30 * DAY
     assert lived >= 15 * MINUTE
-    check_lives(machine.facts(), f"seed {seed}")
+    check_history(machine.facts(), f"seed {seed}")
 
 
 def test_a_clock_that_jumped_is_reported_once_and_again_when_it_is_over(
@@ -173,13 +173,13 @@ def test_a_start_with_a_clock_behind_the_store_continues(
     assert after.phase(other) is Phase.SCHEDULED
     after.live(MINUTE)
     assert after.phase(other) is Phase.COMPLETED
-    check_lives(after.facts(), "an hour behind")
+    check_history(after.facts(), "an hour behind")
 
 
 # --- the ends of time --------------------------------------------------------
 
 
-def test_a_machine_in_1970_is_served(open_store: OpenStore) -> None:
+def test_the_service_works_with_a_clock_in_1970(open_store: OpenStore) -> None:
     machine = a_machine(open_store(), at=datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
     maintenance = machine.announce()
     machine.live(16 * MINUTE)

@@ -107,7 +107,7 @@ def test_commands_of_tenants_and_vms_alternate() -> None:
     ]
 
 
-def test_a_tenants_token_has_few_commands_waiting() -> None:
+def test_a_tenants_token_has_a_limited_number_of_waiting_commands() -> None:
     with writers_behind_another() as writers:
         for _ in range(MOST_WAITING):
             writers.add(TENANT, "evil-team")
@@ -141,7 +141,7 @@ def test_writer_gives_up_after_its_patience() -> None:
         pass
 
 
-def test_writer_that_others_overtook_does_not_blame_the_store(system: System) -> None:
+def test_writer_overtaken_by_others_reports_no_store_failure(system: System) -> None:
     engine = system.engine
     engine.write_queue = queue = WriteQueue(patience=2)
     late: list[Exception] = []

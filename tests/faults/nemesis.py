@@ -97,7 +97,7 @@ class Nemesis:
     postgres: PostgresServer | None = None  # None with SQLite
     proxy: Proxy | None = None
 
-    async def torment(self, seconds: float) -> None:
+    async def inject_faults(self, seconds: float) -> None:
         """Inject faults for `seconds`; all are over when it returns."""
         deadline, kinds = now() + seconds, self._kinds()
         bag: list[str] = []  # each kind once before any is repeated

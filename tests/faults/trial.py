@@ -111,7 +111,7 @@ class Trial:
         load = self._begin_load()
         try:
             if plan.has_faults:
-                await self.nemesis.torment(plan.seconds)
+                await self.nemesis.inject_faults(plan.seconds)
             else:
                 await world.pause(plan.seconds)
         finally:

@@ -68,17 +68,17 @@ def test_approved_start_may_be_early(oracle: Oracle) -> None:
     assert oracle.complaints == []
 
 
-def only_complaint(oracle: Oracle, *answers: ReceivedResponse, floor: int = 0) -> str:
+def only_complaint(oracle: Oracle, *responses: ReceivedResponse, floor: int = 0) -> str:
     """Return the only complaint about responses to one VM."""
-    for answer in answers:
-        oracle.read(ONE, answer, floor)
+    for response in responses:
+        oracle.read(ONE, response, floor)
     (text,) = oracle.complaints
     return text
 
 
 def test_early_start_without_approval_is_reported(oracle: Oracle) -> None:
-    answers = (a_response(1, an_event()), a_response(2, STARTED))
-    assert "started early" in only_complaint(oracle, *answers)
+    responses = (a_response(1, an_event()), a_response(2, STARTED))
+    assert "started early" in only_complaint(oracle, *responses)
 
 
 def test_return_to_scheduled_is_reported(oracle: Oracle) -> None:
@@ -89,8 +89,8 @@ def test_return_to_scheduled_is_reported(oracle: Oracle) -> None:
 
 
 def test_event_that_reappears_is_reported(oracle: Oracle) -> None:
-    answers = (a_response(1, an_event()), a_response(2), a_response(3, an_event()))
-    assert "came back" in only_complaint(oracle, *answers)
+    responses = (a_response(1, an_event()), a_response(2), a_response(3, an_event()))
+    assert "came back" in only_complaint(oracle, *responses)
 
 
 def test_older_document_is_reported(oracle: Oracle) -> None:
@@ -119,8 +119,8 @@ def test_two_documents_with_one_tag_are_reported(oracle: Oracle) -> None:
 def test_change_of_a_shown_event_is_reported(
     oracle: Oracle, change: Mapping[str, object]
 ) -> None:
-    answers = (a_response(1, an_event()), a_response(2, an_event(**change)))
-    assert only_complaint(oracle, *answers)
+    responses = (a_response(1, an_event()), a_response(2, an_event(**change)))
+    assert only_complaint(oracle, *responses)
 
 
 @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ def test_malformed_event_is_reported(
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"Events":[]}'])
 def test_malformed_document_is_reported(oracle: Oracle, body: bytes) -> None:
-    answer = ReceivedResponse(
+    response = ReceivedResponse(
         status=200, headers={"etag": '"e.0"'}, body=body, seconds=0.0
     )
-    assert "not a document" in only_complaint(oracle, answer)
+    assert "not a document" in only_complaint(oracle, response)
 
 
 def test_tag_of_another_document_is_reported(oracle: Oracle) -> None:

@@ -64,12 +64,12 @@ def test_switching_protocols_is_a_failure(receiver: Receiver) -> None:
 
 
 def test_endless_interim_responses_time_out(receiver: Receiver) -> None:
-    def hint_for_ever(handler: BaseHTTPRequestHandler) -> None:
+    def send_hints_forever(handler: BaseHTTPRequestHandler) -> None:
         handler.close_connection = True
         while not receiver.ends.wait(0.01):
             handler.wfile.write(b"HTTP/1.1 103 Hints\r\n\r\n")
 
-    receiver.reply = hint_for_ever
+    receiver.reply = send_hints_forever
     message = refusal(a_webhook(receiver.url, timeout=0.1))
     assert message.endswith("did not respond within 0.1 s")
 

@@ -37,7 +37,7 @@ def refusal(**keys: object) -> str:
     return str(refused.value)
 
 
-def test_nobody_is_notified_by_default() -> None:
+def test_there_are_no_notification_targets_by_default() -> None:
     config = load(SettingSources(environment=HOME))
     assert config.notify_targets == ()
     assert config.notify_source == "/forewarn"

@@ -98,11 +98,11 @@ def _relayed(
     }
     try:
         connection.request(handler.command, f"/vm/{vm}{handler.path}", body, headers)
-        answer = connection.getresponse()
-        text = answer.read()
+        response = connection.getresponse()
+        text = response.read()
         ours = {"content-length", "connection"}
-        sent = answer.headers.items()
+        sent = response.headers.items()
         kept = {name: value for name, value in sent if name.lower() not in ours}
-        return answer.status, kept, text
+        return response.status, kept, text
     finally:
         connection.close()

@@ -164,7 +164,7 @@ def _skip_unless_possible(place: NetworkNamespace, folder: Path) -> None:
     for need in _NEEDS:
         done = run_program(folder, "sh", "-ec", need, within=place.within)
         if done.code != 0:
-            pytest.skip(f"this kernel does not do it: {need}: {done.err}")
+            pytest.skip(f"this kernel does not support it: {need}: {done.err}")
 
 
 def _copy_files(folder: Path, way: str) -> None:

@@ -80,10 +80,10 @@ def test_only_the_rules_keep_forged_responses_from_a_vm(
     bridge: Hypervisor, sender: str
 ) -> None:
     macs = (CARDS[sender].mac, VICTIM.mac)
-    answer = opening(macs, (ENDPOINT, VICTIM.address))
+    response = opening(macs, (ENDPOINT, VICTIM.address))
 
     def through() -> int:
-        bridge.send(sender, answer)
+        bridge.send(sender, response)
         assert bridge.name_of("web-1") == "web-1"  # sent after the forged frame
         return arrived(bridge, "answers", "web-0")
 

@@ -144,9 +144,9 @@ def start(command: list[str], tmp_path: Path) -> Start:
 
 def restarted(program: Program, vm: str) -> str:
     """Restart `vm` as a user and return the event's id."""
-    answer = program.service.request("POST", f"/v1/vms/{vm}/restart", {})
-    assert answer.status == 201, answer.body
-    ((event,),) = (operation["events"] for operation in answer.json["maintenances"])
+    response = program.service.request("POST", f"/v1/vms/{vm}/restart", {})
+    assert response.status == 201, response.body
+    ((event,),) = (operation["events"] for operation in response.json["maintenances"])
     return str(event["id"])
 
 
@@ -273,7 +273,7 @@ def test_a_sample_survives_errors(
     program.service.advance(5)
 
 
-def test_a_sample_treats_an_empty_body_as_no_news(
+def test_a_sample_treats_an_empty_body_as_no_change(
     program: Program, start: Start, command: list[str]
 ) -> None:
     if command[-1].endswith("with_forewarn.py"):

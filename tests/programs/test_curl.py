@@ -34,7 +34,7 @@ def announced(program: Program, vm: str) -> str:
 # --- as documented -----------------------------------------------------------
 
 
-def test_the_documented_commands_at_the_real_address(
+def test_the_documented_commands_work_at_the_real_address(
     deployment: Deployment,
 ) -> None:
     event = deployment.announce("reboot", "db-0")
@@ -149,8 +149,8 @@ def test_one_connection_serves_several_urls(program: Program, tmp_path: Path) ->
 def test_many_parallel_requests_succeed(program: Program, tmp_path: Path) -> None:
     at_once = ("-Z", "--parallel-immediate", "--parallel-max", "50", "-o", "#1")
     url = url_of(program, "web-[0-2]").replace("2020-07-01", "2020-07-01&n=[1-20]")
-    answers = curl(tmp_path, *at_once, *STATUS, url)
-    assert answers == "200" * 60
+    responses = curl(tmp_path, *at_once, *STATUS, url)
+    assert responses == "200" * 60
 
 
 def test_curl_with_an_etag_gets_changes_only(program: Program, tmp_path: Path) -> None:

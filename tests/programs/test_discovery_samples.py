@@ -113,7 +113,7 @@ def test_a_sample_uses_the_interface_that_it_is_given(
         assert (missed.code, missed.out) == (1, "")
 
 
-def test_a_sample_works_without_an_address_or_names_the_lack_of_one(
+def test_a_sample_works_without_an_address_or_reports_that_it_cannot(
     link: DhcpLink, command: list[str]
 ) -> None:
     link.machine.do("ip", "address", "flush", "dev", "eth0")
@@ -130,7 +130,7 @@ def test_a_sample_works_without_an_address_or_names_the_lack_of_one(
         assert (done.code, done.out, done.err) == expected
 
 
-def test_without_a_reply_a_sample_fails_with_a_sentence(
+def test_without_a_reply_a_sample_prints_an_error_message(
     link: DhcpLink, command: list[str]
 ) -> None:
     failed = discover(link, command, "eth0", seconds=1)
@@ -146,7 +146,7 @@ def test_a_reply_without_the_option_counts_as_none(
 
 
 @pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")
-def test_a_sample_does_not_search_a_tunnel(link: DhcpLink, command: list[str]) -> None:
+def test_a_sample_skips_a_tunnel_interface(link: DhcpLink, command: list[str]) -> None:
     link.machine.do("ip", "link", "delete", "eth0")
     link.machine.do("ip", "tuntap", "add", "mode", "tun", "name", "tunnel")
     link.machine.do("ip", "address", "add", "10.88.0.1/24", "dev", "tunnel")
@@ -158,7 +158,7 @@ def test_a_sample_does_not_search_a_tunnel(link: DhcpLink, command: list[str]) -
 
 
 @pytest.mark.parametrize("seconds", ["soon", "0", "1.5"])
-def test_an_invalid_number_of_seconds_is_named(
+def test_an_invalid_number_of_seconds_is_an_error(
     link: DhcpLink, command: list[str], seconds: str
 ) -> None:
     failed = discover(link, command, "eth0", seconds=seconds)
@@ -166,7 +166,7 @@ def test_an_invalid_number_of_seconds_is_named(
     assert (failed.code, failed.out, failed.err) == (1, "", problem)
 
 
-def test_ctrl_c_ends_a_sample_without_a_trace(
+def test_ctrl_c_ends_a_sample_without_a_traceback(
     link: DhcpLink, command: list[str]
 ) -> None:
     with subprocess.Popen(
@@ -182,7 +182,7 @@ def test_ctrl_c_ends_a_sample_without_a_trace(
 
 
 @needs("setpriv")
-def test_without_the_rights_of_root_a_sample_fails_with_a_sentence(
+def test_without_root_a_sample_prints_an_error_message(
     link: DhcpLink, command: list[str]
 ) -> None:
     unprivileged = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")

@@ -70,7 +70,7 @@ def test_a_freeze_pauses_all_vms_together_for_the_duration(
     assert began_too < ended
 
 
-def test_a_vm_that_was_paused_or_stopped_before_stays_so(
+def test_a_vm_that_was_paused_or_stopped_before_is_not_resumed(
     hosts: LibvirtHosts, carry_out: CarryOut
 ) -> None:
     hosts.start("host-a", "rests", "sleeps")

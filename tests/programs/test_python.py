@@ -25,29 +25,29 @@ Get: TypeAlias = Callable[[str], tuple[int, bytes]]
 
 
 def with_urllib(url: str, body: bytes | None = None) -> tuple[int, bytes]:
-    with build_opener(ProxyHandler({})).open(Request(url, body, MARK)) as answer:
-        return answer.status, answer.read()
+    with build_opener(ProxyHandler({})).open(Request(url, body, MARK)) as response:
+        return response.status, response.read()
 
 
 def with_aiohttp(method: str, url: str, **body: Any) -> tuple[int, bytes]:
     async def ask() -> tuple[int, bytes]:
         async with (
             aiohttp.ClientSession(headers=MARK) as session,
-            session.request(method, url, **body) as answer,
+            session.request(method, url, **body) as response,
         ):
-            return answer.status, await answer.read()
+            return response.status, await response.read()
 
     return asyncio.run(ask())
 
 
 def with_urllib3(method: str, url: str, **body: Any) -> tuple[int, bytes]:
     with urllib3.PoolManager() as pool:
-        answer = pool.request(method, url, headers=MARK, **body)
-        return answer.status, answer.data
+        response = pool.request(method, url, headers=MARK, **body)
+        return response.status, response.data
 
 
-def status_and_body(answer: requests.Response | httpx.Response) -> tuple[int, bytes]:
-    return answer.status_code, answer.content
+def status_and_body(response: requests.Response | httpx.Response) -> tuple[int, bytes]:
+    return response.status_code, response.content
 
 
 READING: Mapping[str, Get] = {
@@ -142,8 +142,8 @@ def aiohttp_session(runner: asyncio.Runner) -> Iterator[Get]:
         return aiohttp.ClientSession(headers=MARK)
 
     async def ask(url: str) -> tuple[int, bytes]:
-        async with session.get(url) as answer:
-            return answer.status, await answer.read()
+        async with session.get(url) as response:
+            return response.status, await response.read()
 
     session = runner.run(open_it())
     try:

@@ -17,7 +17,7 @@ SHELLS = {"pcs": "unstandby", "crm": "online"}
 @pytest.fixture(params=SHELLS)
 def shell(request: pytest.FixtureRequest) -> str:
     if request.param == "crm" and shutil.which("pcs") is not None:
-        pytest.skip("pcs is here, and is taken first")
+        pytest.skip("pcs is installed, and is preferred")
     return str(request.param)
 
 

@@ -91,10 +91,10 @@ def test_a_rehearsed_node_is_uncordoned_when_the_event_is_canceled(
     node.write("slow", "")
     maintenance = announced(fast)
     until((node.folder / "draining").exists)
-    answer = fast.service.request(
+    response = fast.service.request(
         "POST", f"/v1/maintenances/{maintenance['id']}/cancel", {}
     )
-    assert answer.status == 200, answer.body
+    assert response.status == 200, response.body
     agent.wait_for("over")
     assert verbs(node)[-2:] == ["uncordon", "annotate"]
     assert agent.lines("approved") == []

@@ -26,7 +26,7 @@ def test_a_script_handles_a_complete_event(
     program: Program, tmp_path: Path, tool: str
 ) -> None:
     if tool in WHOLE and run_program(tmp_path, *WHOLE[tool]).code != 0:
-        pytest.skip(f"needs a whole {tool}")
+        pytest.skip(f"needs a complete {tool}")
     poll, way = SCRIPTS / "poll.sh", SCRIPTS / f"{tool}.sh"
     command = ["bash", str(poll), url_of(program, "db-0"), str(way)]
     check_poller(program, "db-0", command, tmp_path)

@@ -41,16 +41,16 @@ def test_a_machine_is_identified_by_its_address(
 
 def test_an_unknown_address_is_refused_and_named(deployment: Deployment) -> None:
     for url in (URL, INSTANCE):
-        status, answer = curl(deployment, "stranger", url)
+        status, response = curl(deployment, "stranger", url)
         assert status == 404
-        assert "10.77.0.99" in answer["error"]
+        assert "10.77.0.99" in response["error"]
 
 
 def test_a_machine_cannot_impersonate_another(deployment: Deployment) -> None:
-    status, answer = curl(
+    status, response = curl(
         deployment, "lone", URL.replace("/metadata", "/vm/db-0/metadata")
     )
-    assert (status, answer) == (404, {"error": "Not found"})
+    assert (status, response) == (404, {"error": "Not found"})
     forwarded = curl(deployment, "lone", "-H", "X-Forwarded-For: 10.77.0.10", URL)
     assert forwarded[0] == 400
 
@@ -65,9 +65,9 @@ def test_only_the_group_sees_the_event(deployment: Deployment) -> None:
 
 def test_another_group_cannot_approve(deployment: Deployment) -> None:
     event = deployment.announce("freeze", "db-1")
-    status, answer = curl(deployment, "lone", "-d", start_requests(event), URL)
+    status, response = curl(deployment, "lone", "-d", start_requests(event), URL)
     assert status == 400
-    assert event in answer["error"]
+    assert event in response["error"]
     assert curl(deployment, "stranger", "-d", start_requests(event), URL)[0] == 404
     assert approval(deployment.facts(), event) is None
 
@@ -141,7 +141,7 @@ def connections(deployment: Deployment) -> int:
 
 
 @needs("ss")
-def test_a_link_that_goes_down_affects_nobody_else(tmp_path: Path) -> None:
+def test_a_link_that_goes_down_affects_no_other(tmp_path: Path) -> None:
     with (
         a_deployment(tmp_path) as deployment,
         long_poll(deployment, "db-0"),

@@ -60,8 +60,8 @@ def test_a_new_incarnation_alone_is_recorded() -> None:
 def test_a_document_is_recorded_unchanged_and_with_few_headers() -> None:
     recorder = Recorder(a_header())
     body = b'{"Events":[],"DocumentIncarnation":"7","Later":{"x":1.5}}'
-    answer = a_response(body, server="IMDS", set_cookie="x")
-    (line,) = recorder.record(reading_of(answer, "http://x"), NOON)
+    response = a_response(body, server="IMDS", set_cookie="x")
+    (line,) = recorder.record(reading_of(response, "http://x"), NOON)
     assert line == RecordedDocument(
         after=0.0, document=json.loads(body), headers={"server": "IMDS"}
     )

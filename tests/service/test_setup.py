@@ -31,7 +31,7 @@ def test_demo_fleet_is_found_by_its_name(
     assert vms_of("demo")[0] == "web-0"
 
 
-def test_file_named_demo_wins_over_the_demo_fleet(
+def test_file_named_demo_is_preferred_to_the_demo_fleet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

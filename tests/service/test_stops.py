@@ -81,6 +81,6 @@ def test_a_hanging_database_does_not_delay_a_stop(
         store = postgres.url(port=relay.port, schema=postgres.new_schema())
         with a_service(tmp_path, store=store) as service:
             service.document("lone")  # observed, and still to be written
-            relay.fall_silent()
+            relay.hang()
             began = time.monotonic()
         assert time.monotonic() - began < SOON

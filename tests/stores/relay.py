@@ -26,7 +26,7 @@ class Relay:
         self._is_late = False
         self._behind = b""
 
-    def fall_silent(self) -> None:
+    def hang(self) -> None:
         """Forward nothing and close nothing."""
         self._speaks.clear()
 
@@ -80,7 +80,7 @@ class Relay:
         with suppress(OSError):
             while data := source.recv(65536):
                 speaks.wait(_DEADLINE)
-                if self._is_to_be_lost(data):
+                if self._must_lose(data):
                     if self._is_late:  # the server's response will be lost
                         _shut_down(source)
                         sink.sendall(data)
@@ -91,7 +91,7 @@ class Relay:
         _close(source)
         _close(sink)
 
-    def _is_to_be_lost(self, data: bytes) -> bool:
+    def _must_lose(self, data: bytes) -> bool:
         if self._lost_at is None:
             return False
         if self._behind:

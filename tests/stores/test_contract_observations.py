@@ -69,7 +69,7 @@ class TestNotes:
         (_, second) = (entry.fact for entry in store.facts(0, 10))
         assert second == Seen(at=NOON + MINUTE, sights=(a_sighting(vm="web-1"),))
 
-    def test_note_without_news_leaves_the_journal_alone(self, store: Store) -> None:
+    def test_note_without_changes_leaves_the_journal_alone(self, store: Store) -> None:
         note(store, a_sighting())
         note(store, a_sighting(), web=NOON)
         assert len(store.facts(0, 10)) == 1

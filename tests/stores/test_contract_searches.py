@@ -30,7 +30,7 @@ def positions(store: Store, **asked: object) -> list[int]:
     return [entry.position for entry in entries]
 
 
-def two_lives(store: Store) -> None:
+def save_two_maintenances(store: Store) -> None:
     """Save facts of the fleet at 1, of M0 at 2, 4 and 6, and of M1 at 3 and 5."""
     put(
         store,
@@ -76,7 +76,7 @@ class TestSearches:
         assert entries == store.facts(0, 9)
 
     def test_facts_are_found_by_kind(self, store: Store) -> None:
-        two_lives(store)
+        save_two_maintenances(store)
         assert positions(store, kinds=[f.Announced]) == [2, 3]
         assert positions(store, kinds=[f.Started, f.Announced]) == [2, 3, 4]
         assert positions(store, kinds=[f.Announced], after=2) == [3]
@@ -91,7 +91,7 @@ class TestSearches:
         assert positions(store, kinds=get_args(f.Fact)) == every
 
     def test_facts_of_maintenance_are_found_in_order(self, store: Store) -> None:
-        two_lives(store)
+        save_two_maintenances(store)
         assert positions(store, maintenances=["M0"]) == [2, 4, 6]
         assert positions(store, maintenances=["M1", "M0"]) == [2, 3, 4, 5, 6]
         assert positions(store, maintenances=["M0"], after=2, until=5) == [4]
@@ -99,5 +99,5 @@ class TestSearches:
         assert positions(store, maintenances=["M2"]) == []
 
     def test_kinds_do_not_restrict_facts_of_a_maintenance(self, store: Store) -> None:
-        two_lives(store)
+        save_two_maintenances(store)
         assert positions(store, maintenances=["M0"], kinds=[f.Started]) == [2, 4, 6]

@@ -356,6 +356,6 @@ def test_no_transaction_is_left_open(store: Store, schema: TemporarySchema) -> N
         assert schema.run(states) == ["idle"]
 
 
-def test_driver_words_for_a_lost_connection_are_replaced() -> None:
+def test_driver_messages_about_a_lost_connection_are_replaced() -> None:
     lost = psycopg.OperationalError("cannot exit pipeline mode while busy")
     assert describe_error(lost) == "closed the connection"

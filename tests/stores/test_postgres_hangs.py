@@ -63,7 +63,7 @@ def a_writer_that_hangs(store: SqlStore, relay: Relay) -> Iterator[Future[None]]
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)
         assert begun.wait(LONG)
-        relay.fall_silent()
+        relay.hang()
         silent.set()
         yield writing
 
@@ -141,7 +141,7 @@ def test_every_wait_for_the_server_in_a_transaction_is_limited(
     assert seconds == [begin, whole, one, many, end]
 
 
-def test_silent_connection_delays_a_command_by_five_seconds_at_most() -> None:
+def test_unresponsive_connection_delays_a_command_by_at_most_five_seconds() -> None:
     limits = PostgresLimits()
     assert max(limits.idle, limits.statement) <= 4.0  # the rest is for a new one
     assert limits.statement + 100_000 * limits.row >= 100  # seconds, for a large fleet
@@ -152,7 +152,7 @@ def test_first_response_is_not_awaited_forever(
     postgres: PostgresServer, relay: Relay, does: str
 ) -> None:
     with opened(postgres, relay, SHORT) as store:
-        relay.fall_silent()
+        relay.hang()
         began = time.monotonic()
         with pytest.raises(Unavailable, match="does not respond"):
             put(store, a_seen(2)) if does == "write" else store.facts(0, 10)

@@ -140,5 +140,5 @@ def test_an_event_id_is_accepted_in_any_case(harness: ServiceHarness) -> None:
 
 def test_an_unknown_maintenance_gets_404(shared: ServiceHarness) -> None:
     for what in ("explain", "story"):
-        answer = shared.service.request("GET", f"/v1/maintenances/nothing/{what}")
-        assert (answer.status, bool(answer.detail)) == (404, True)
+        response = shared.service.request("GET", f"/v1/maintenances/nothing/{what}")
+        assert (response.status, bool(response.detail)) == (404, True)

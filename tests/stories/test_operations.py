@@ -10,7 +10,7 @@ ROWS = (*rows_of_hosts.ROWS, *rows_of_vms.ROWS, *rows_of_announcements.ROWS)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
-def test_a_cause_is_shown_to_exactly_the_affected_groups(
+def test_an_operation_is_shown_to_exactly_the_affected_groups(
     harness: ServiceHarness, row: Row
 ) -> None:
     run(harness, row)

@@ -29,15 +29,15 @@ def facts_of(harness: ServiceHarness) -> list[object]:
 def test_an_operation_on_an_unknown_vm_or_host_gets_404(
     unchanged: ServiceHarness, path: str
 ) -> None:
-    answer = unchanged.post(path)
-    assert answer.status == 404
-    assert "nobody" in answer.detail
+    response = unchanged.post(path)
+    assert response.status == 404
+    assert "nobody" in response.detail
 
 
 def test_a_regular_vm_cannot_be_evicted(unchanged: ServiceHarness) -> None:
-    answer = unchanged.post("vms/web-0/evict")
-    assert answer.status == 409
-    assert "web-0 is not a spot VM" in answer.detail
+    response = unchanged.post("vms/web-0/evict")
+    assert response.status == 409
+    assert "web-0 is not a spot VM" in response.detail
 
 
 WRONG_BODIES = (
@@ -81,8 +81,8 @@ WRONG_BODIES = (
 def test_an_invalid_body_gets_422(
     unchanged: ServiceHarness, path: str, body: dict[str, object]
 ) -> None:
-    answer = unchanged.post(path, body)
-    assert (answer.status, bool(answer.detail)) == (422, True)
+    response = unchanged.post(path, body)
+    assert (response.status, bool(response.detail)) == (422, True)
 
 
 PATHS = (
@@ -96,9 +96,9 @@ PATHS = (
     ("raw", "status", "word"),
     [(b'{"colour":"red"}', 422, "colour"), (b"[]", 422, ""), (b"{no", 400, "")],
 )
-def test_a_body_that_is_no_object_with_known_keys_is_refused(
+def test_a_body_that_is_not_an_object_with_known_keys_is_refused(
     unchanged: ServiceHarness, path: str, raw: bytes, status: int, word: str
 ) -> None:
-    answer = unchanged.post(path, raw=raw)
-    assert (answer.status, bool(answer.detail)) == (status, True)
-    assert word in answer.detail
+    response = unchanged.post(path, raw=raw)
+    assert (response.status, bool(response.detail)) == (status, True)
+    assert word in response.detail

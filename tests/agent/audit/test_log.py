@@ -127,7 +127,7 @@ def test_an_entry_is_on_disk_before_write_returns(path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
-def test_a_disk_error_is_reported_in_a_sentence(path: Path, code: int) -> None:
+def test_a_disk_error_is_an_error_message(path: Path, code: int) -> None:
     def write(number: int, text: bytes) -> int:
         raise OSError(code, os.strerror(code))
 

@@ -222,7 +222,7 @@ ODD: tuple[object, ...] = (
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:12])
-def test_an_odd_entry_does_not_break_the_story(odd: object) -> None:
+def test_a_malformed_entry_does_not_break_the_story(odd: object) -> None:
     for line in (*A_REBOOT, *CALLED_OFF):
         for name in line:
             story = tell_story([*A_REBOOT, {**line, name: odd}, OVER])
@@ -231,7 +231,7 @@ def test_an_odd_entry_does_not_break_the_story(odd: object) -> None:
 
 
 @pytest.mark.parametrize("odd", [True, "3", float("nan"), float("inf"), 10**400])
-def test_an_invalid_number_is_none(odd: object) -> None:
+def test_an_invalid_number_is_read_as_none(odd: object) -> None:
     assert read_number(odd) is None
 
 

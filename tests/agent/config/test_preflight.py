@@ -27,7 +27,7 @@ def check_hook(folder: Path, *command: str, python: str | None = None) -> list[s
 # --- commands ----------------------------------------------------------------
 
 
-def test_a_runnable_command_is_fine(tmp_path: Path) -> None:
+def test_a_runnable_command_is_accepted(tmp_path: Path) -> None:
     assert check_hook(tmp_path, a_script(tmp_path / "drain"), "--now") == []
     assert check_hook(tmp_path, "sh", "-c", "true") == []
 
@@ -71,7 +71,7 @@ def test_discovery_without_permission_is_reported(
     )
 
 
-def test_a_passing_network_problem_does_not_prevent_discovery(
+def test_a_temporary_network_problem_does_not_prevent_discovery(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(card: str) -> None:
@@ -142,7 +142,7 @@ def test_shell_commands_are_not_run(tmp_path: Path) -> None:
         ("json:__doc__", ["TypeError: json:__doc__ is not a function"]),
     ],
 )
-def test_a_function_is_looked_up_as_when_it_is_called(
+def test_the_check_finds_a_function_as_the_hook_does(
     tmp_path: Path, target: str, said: list[str]
 ) -> None:
     problems = check_hook(tmp_path, python=target)

@@ -105,7 +105,7 @@ class EventSimulation:
         for _ in range(9):  # one hook may start another; then nothing changes
             if self.state is None or not self._advance(self.state):
                 return
-        raise AssertionError("it never rests")
+        raise AssertionError("it never settles")
 
     def _advance(self, state: EventState) -> bool:
         context = EventContext(
@@ -124,7 +124,7 @@ class EventSimulation:
         match order:
             case BeginHook(run=run):
                 name = (run.step, run.hook)
-                assert name not in self.ended, "what has ended is begun again"
+                assert name not in self.ended, "a finished hook is started again"
                 assert (run.times > 1) == (name in self.lost)
                 steps = {other.step for other in self.running.values()}
                 assert steps <= {run.step}, "two steps at the same time"

@@ -70,7 +70,7 @@ def test_a_failed_preparation_is_neither_approved_nor_retried(
     assert progress.why_not_approved(state) == why
 
 
-def test_a_running_hook_is_waited_for() -> None:
+def test_nothing_is_ordered_while_a_hook_runs() -> None:
     state = a_state(runs=(a_run(outcome=HookOutcome.RUNNING),))
     assert advance(state, context(running=["run-0"])).orders == ()
 
@@ -120,14 +120,14 @@ def test_parallel_hooks_start_together_and_all_must_succeed() -> None:
     assert advance(half, context()).orders == ()
 
 
-def test_at_once_approves_before_the_hooks_have_ended() -> None:
+def test_approve_at_once_does_not_wait_for_the_hooks() -> None:
     state = a_state(course=a_response_plan(approve=ApprovalPolicy.AT_ONCE))
     step = advance(state, context())
     assert begun(step) == [("prepare", "drain", 1)]
     assert step.orders[-1] == PostApproval()
 
 
-def test_never_does_not_approve() -> None:
+def test_approve_never_sends_no_approval() -> None:
     state = a_state(
         course=a_response_plan(approve=ApprovalPolicy.NEVER), runs=(a_run(),)
     )
@@ -155,7 +155,7 @@ def test_readiness_of_all_is_checked_once_this_vm_is_ready() -> None:
     assert advance(state, context()).orders == (CheckReady(hook="all-drained"),)
 
 
-def test_an_event_that_is_gone_is_not_approved_though_prepared() -> None:
+def test_a_prepared_event_that_is_gone_is_not_approved() -> None:
     step = advance(a_state(seen=LastStatus.GONE, runs=(a_run(),)), context())
     assert begun(step) == [("undo", "resume", 1)]
     assert PostApproval() not in step.orders
@@ -226,7 +226,7 @@ def test_an_event_without_notice_has_its_own_hooks() -> None:
     assert begun(advance(state, context())) == [("started-without-notice", "alarm", 1)]
 
 
-def test_a_started_event_that_is_gone_is_recovered_from() -> None:
+def test_recovery_follows_a_started_event_that_is_gone() -> None:
     state = a_state(seen=LastStatus.GONE, started_at=NOON, runs=(a_run(),))
     assert begun(advance(state, context())) == [("recover", "fill", 1)]
 

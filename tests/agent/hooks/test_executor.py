@@ -87,7 +87,7 @@ def test_hooks_and_readiness_checks_share_the_slots() -> None:
     assert harness.executor.free_slots == 8
 
 
-def test_a_hook_receives_what_its_call_is_about() -> None:
+def test_a_hook_receives_the_event_of_its_call() -> None:
     names = ("RULE", "NAME", "SECONDS_LEFT", "ENDPOINT", "AGAIN")
     harness = ExecutorHarness(f"echo {' '.join(f'$FOREWARN_{name}' for name in names)}")
     harness.begin(times=2)

@@ -73,7 +73,7 @@ def test_its_child_processes_are_ended_in_any_session(
 
 
 @pytest.mark.parametrize("other", ["{}2", "x{}", "x {}", "FOREWARN_RUN={}", ""])
-def test_a_process_with_another_token_lives_on(
+def test_a_process_with_another_token_keeps_running(
     start: Start, ready_pipe: ReadyPipe, token: str, other: str
 ) -> None:
     process = start(other.format(token), "UP; exec sleep 600")

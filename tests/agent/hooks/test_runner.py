@@ -225,7 +225,7 @@ def test_child_processes_have_time_to_clean_up(
     assert tidy.exists()
 
 
-def test_background_processes_of_a_finished_hook_live_on() -> None:
+def test_background_processes_of_a_finished_hook_keep_running() -> None:
     ended = ran("sleep 120 & echo $!")
     pid = int(ended.output)
     assert ended.outcome is HookOutcome.DONE
@@ -279,7 +279,7 @@ def test_fifty_runs_leave_nothing_behind() -> None:
 
 
 def zombies() -> list[int]:
-    """Return the child processes that nobody has reaped."""
+    """Return the child processes that have not been reaped."""
     pids = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:

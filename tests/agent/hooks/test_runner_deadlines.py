@@ -99,7 +99,7 @@ def test_a_try_that_timed_out_is_followed_by_another() -> None:
     assert (ended.outcome, ended.tries) == (HookOutcome.DONE, 2)
 
 
-def test_a_retry_that_would_be_too_late_is_not_waited_for() -> None:
+def test_a_retry_that_would_be_too_late_is_skipped() -> None:
     call = a_call(left=60)
     ended = ran(sh("exit 4", tries=3, retry_after=61), call)
     assert (ended.outcome, ended.tries, ended.code) == (HookOutcome.FAILED, 1, 4)

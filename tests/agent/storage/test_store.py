@@ -64,7 +64,7 @@ def test_a_deleted_state_is_not_loaded_again(store: StateStore, file: Path) -> N
     assert [*file.parent.iterdir()] == []
 
 
-def test_deleting_an_unknown_event_is_no_error(store: StateStore) -> None:
+def test_deleting_an_unknown_event_is_not_an_error(store: StateStore) -> None:
     store.delete("E9")
     assert store.load().problems == ()
 
@@ -82,7 +82,7 @@ def test_ids_that_differ_only_in_case_are_the_same(store: StateStore) -> None:
     ["../../etc/passwd", "a/b", ".", "", "x" * 5_000, "a\0b", "ä", "\ud800", "a b"],
     ids=range(9),
 )
-def test_an_id_that_is_no_file_name_is_stored_within_the_folder(
+def test_an_id_that_is_not_a_file_name_is_stored_within_the_folder(
     store: StateStore, file: Path, event_id: str
 ) -> None:
     state = a_state(event_id=event_id)
@@ -154,7 +154,7 @@ def test_the_lock_names_its_holder(tmp_path: Path) -> None:
     unlock_folder(held)
 
 
-def test_a_lock_about_to_be_released_is_waited_for(tmp_path: Path) -> None:
+def test_an_agent_waits_for_a_lock_about_to_be_released(tmp_path: Path) -> None:
     first = lock_folder(tmp_path, timeout=0)
     second = lock_folder(tmp_path, 60, wait=lambda seconds: unlock_folder(first))
     unlock_folder(second)
@@ -170,7 +170,7 @@ def test_releasing_works_even_if_a_child_has_the_file_open(
     os.close(childs)
 
 
-def test_a_folder_that_cannot_be_created_is_reported_in_a_sentence(
+def test_a_folder_that_cannot_be_created_is_an_error_message(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "file").touch()
@@ -315,7 +315,7 @@ def test_a_folder_instead_of_a_file_is_moved_aside(
     assert store.load().states == {ID: FIRST}
 
 
-def test_foreign_files_are_left_alone(store: StateStore, file: Path) -> None:
+def test_unknown_files_are_left_alone(store: StateStore, file: Path) -> None:
     entries = file.parent / "README"
     entries.write_text("do not touch")
     assert store.load().problems == ()

@@ -117,7 +117,7 @@ class ReadyPipe:
         """Wait for one message and return it."""
         with closing(select.epoll()) as poller:
             poller.register(self._file, select.EPOLLIN)
-            assert poller.poll(LONG), "nothing was said"
+            assert poller.poll(LONG), "the hook sent no message"
         return os.read(self._file, 4096).decode().strip()
 
     def close(self) -> None:

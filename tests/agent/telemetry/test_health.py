@@ -130,7 +130,7 @@ def test_a_request_may_arrive_in_pieces() -> None:
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-def test_a_client_that_disconnects_early_affects_nobody() -> None:
+def test_a_client_that_disconnects_early_affects_no_other() -> None:
     with listening() as (health, _):
         for sent in (b"", b"GET /metrics HTT"):
             with connect(health) as wire:
@@ -167,7 +167,7 @@ def test_an_error_in_a_value_is_logged_and_the_next_request_is_served(
     assert "cannot serve metrics or health" in caplog.text
 
 
-def test_a_port_in_use_is_reported_in_a_sentence() -> None:
+def test_a_port_in_use_is_an_error_message() -> None:
     with (
         listening() as (health, _),
         pytest.raises(CannotStart, match=r"cannot serve metrics on 127\.0\.0\.1:\d+"),
@@ -175,7 +175,7 @@ def test_a_port_in_use_is_reported_in_a_sentence() -> None:
         HealthServer(health.address, AgentMetrics(), Conditions(logging.getLogger()))
 
 
-def test_an_unknown_host_name_is_reported_in_a_sentence() -> None:
+def test_an_unknown_host_name_is_an_error_message() -> None:
     with pytest.raises(CannotStart, match="nowhere"):
         HealthServer(
             Address("nowhere.invalid", 1),

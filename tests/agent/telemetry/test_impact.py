@@ -130,7 +130,7 @@ def test_a_freeze_is_reported_even_before_the_next_tick(
     assert environment.freeze_detector.take() == Impact()
 
 
-def test_nothing_ticks_while_nobody_watches(environment: DetectorEnvironment) -> None:
+def test_nothing_ticks_without_a_watcher(environment: DetectorEnvironment) -> None:
     threads = threading.active_count()
     assert environment.freeze_detector.take() == Impact()
     environment.watch()
@@ -177,7 +177,7 @@ def test_without_a_thread_nothing_is_measured_and_nothing_breaks(
 
 
 def ahead_of(*heard: tuple[float, float], rate: float = 1.0) -> list[float]:
-    """Return the impact after each date heard, in seconds after noon."""
+    """Return the impact after each date received, in seconds after noon."""
     ahead = ClockJumpDetector()
     return [
         ahead.add(

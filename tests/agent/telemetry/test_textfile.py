@@ -45,7 +45,7 @@ def test_the_file_is_written_every_fifteen_seconds(tmp_path: Path) -> None:
     assert textfile.due(150.0) == 0.0
 
 
-def test_news_is_written_immediately(tmp_path: Path) -> None:
+def test_a_change_is_written_immediately(tmp_path: Path) -> None:
     metrics = AgentMetrics()
     textfile = a_textfile(tmp_path / "forewarn.prom", metrics)
     textfile.write(100.0)

@@ -43,7 +43,7 @@ export function aFleet() {
       update_domain: column(3),
       spot: column(4),
       deallocated: VMS.map((vm) => vm[6] === true),
-      asked: column(5),
+      last_request: column(5),
     },
   };
 }
@@ -74,7 +74,7 @@ export function aLargeFleet(size, hosts) {
       update_domain: numbers.map((at) => at % 5),
       spot: numbers.map(() => false),
       deallocated: numbers.map(() => false),
-      asked: numbers.map(() => null),
+      last_request: numbers.map(() => null),
     },
   };
 }

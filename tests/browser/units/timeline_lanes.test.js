@@ -118,7 +118,7 @@ test("the host of each VM is read from the fleet map", () => {
       update_domain: [null, null, null],
       spot: [false, false, false],
       deallocated: [false, false, false],
-      asked: [null, null, null],
+      last_request: [null, null, null],
     },
   };
   assert.deepEqual([...hostsOf(fleet)], [

@@ -26,7 +26,7 @@ NAMED, FOUND = f'endpoint = "{A}"\n', "discover = true\n"
         (FOUND, [], {"FOREWARN_DISCOVER": "no"}, None, False),
     ],
 )
-def test_flags_win_over_the_environment_and_that_over_the_file(
+def test_flags_override_the_environment_which_overrides_the_file(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     text: str,

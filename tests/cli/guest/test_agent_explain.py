@@ -141,7 +141,7 @@ def test_explanation_as_json(explain: Explain) -> None:
     ]
 
 
-def test_name_option_wins_over_the_file(explain: Explain) -> None:
+def test_name_option_overrides_the_file(explain: Explain) -> None:
     output = explain(DOCUMENT, *NOON, "--name", "db")
     assert "by db." in output
     assert 'Rule "others" matches' in output

@@ -77,7 +77,7 @@ def test_printed_unit_equals_the_written_one(
     assert (tmp_path / NAME).read_text() == out
 
 
-def test_unit_changed_by_hand_is_kept(tmp_path: Path) -> None:
+def test_unit_edited_by_hand_is_kept(tmp_path: Path) -> None:
     (tmp_path / NAME).write_text("[Service]\nNice=5\n")
     with pytest.raises(Conflict, match="is different; show the new unit"):
         install(tmp_path)

@@ -122,7 +122,7 @@ def test_id_may_be_shortened_and_in_any_case(
     assert f"event        {ID}\n" in report(short)
 
 
-def test_exact_id_wins_over_a_longer_one(report: Report, state: Path) -> None:
+def test_exact_id_is_preferred_to_a_longer_one(report: Report, state: Path) -> None:
     write(state, [a_sighting("E2"), a_sighting("E22")])
     assert "event        E2\n" in report("E2")
 

@@ -57,7 +57,9 @@ def test_a_service_cannot_move_the_cursor(capsys: Capture) -> None:
     assert out.count("\n") == 1
 
 
-def test_no_events_are_reported_as_such(capsys: Capture, monkeypatch: Patch) -> None:
+def test_watch_without_events_prints_a_message(
+    capsys: Capture, monkeypatch: Patch
+) -> None:
     with a_service(respond(EMPTY, Date=NOON, Forewarn_Clock="manual")) as service:
         monkeypatch.setenv("FOREWARN_ENDPOINT", service.url)
         assert main.main(["watch", "--once"]) == 0
@@ -141,7 +143,7 @@ def test_only_events_that_wait_are_approved(capsys: Capture) -> None:
     assert json.loads(capsys.readouterr().out) == {"approved": ["E0", "E2"]}
 
 
-def test_no_waiting_events_are_reported_as_such(capsys: Capture) -> None:
+def test_approve_without_waiting_events_prints_a_message(capsys: Capture) -> None:
     with a_service(respond(EMPTY)) as service:
         assert main.main(["approve", "--all", "--endpoint", service.url]) == 0
         assert len(service.requests) == 1
@@ -185,7 +187,7 @@ def test_closed_connection_is_an_error(capsys: Capture) -> None:
 
 @pytest.fixture
 def no_service(monkeypatch: Patch) -> None:
-    """Let nothing respond, so that no test depends on this machine's network."""
+    """Make all addresses unreachable, whatever network this machine is in."""
     monkeypatch.setattr(client_module, "_responds", lambda candidate, **_: False)
     monkeypatch.delenv("SCHEDULEDEVENTSIP", raising=False)
 

@@ -38,7 +38,7 @@ def test_planned_maintenance_is_printed_as_an_announcement(
 @pytest.mark.parametrize(
     ("command", "phase"), [("degraded", "SCHEDULED"), ("failed", "STARTED")]
 )
-def test_host_trouble_suggests_recovery_as_the_next_command(
+def test_host_problem_suggests_recovery_as_the_next_command(
     service: Service, command: str, phase: str, run: Cli
 ) -> None:
     cause = {"degraded": "degraded", "failed": "host-failure"}[command]
@@ -67,7 +67,9 @@ def test_each_group_of_a_degraded_host_is_listed_with_its_own_approval(
 
 
 @pytest.mark.parametrize("command", ["maintain", "degraded", "failed"])
-def test_empty_host_notifies_nobody(service: Service, command: str, run: Cli) -> None:
+def test_maintenance_of_an_empty_host_creates_no_event(
+    service: Service, command: str, run: Cli
+) -> None:
     respond_with_maintenance(service, command)
     assert run(f"host {command} host-a") == "host-a has no VMs; no group was notified\n"
 

@@ -50,7 +50,7 @@ def test_the_journal_is_read_to_its_end(service: Service, run: Cli) -> None:
         (an_entry(1, "OfNewerService", shape="new"), "forewarn OfNewerService"),
     ],
 )
-def test_an_entry_shows_who_what_and_its_text(
+def test_an_entry_shows_actor_fact_and_text(
     service: Service, entry: Json, shown: str, run: Cli
 ) -> None:
     service.respond("GET", "/v1/journal", page(entry))

@@ -177,7 +177,7 @@ def test_stuck_maintenance_and_outages_are_reported(report: Report) -> None:
     assert "Downtime of the service: 2 outages, 1 min 30 s in total.\n" in page
 
 
-def test_month_without_maintenance_is_short(report: Report) -> None:
+def test_report_on_a_month_without_maintenance_is_short(report: Report) -> None:
     nothing = {"total": 0}
     page = report(maintenances=[], starts=nothing, notice=None, approvals=nothing)
     assert "Nothing started, so no promise was broken." in page

@@ -109,9 +109,7 @@ def test_story_shows_times_and_names_each_day(service: Service, run: Cli) -> Non
     ]
 
 
-def test_service_without_stories_is_shown_without_one(
-    service: Service, run: Cli
-) -> None:
+def test_show_works_with_a_service_without_stories(service: Service, run: Cli) -> None:
     service.respond("GET", PATH, a_maintenance())
     service.refuse("GET", f"{PATH}/story", 404, "there is nothing here")
     assert run(f"events show {M1}").endswith("  seen by    no VM yet\n")

@@ -145,7 +145,7 @@ def test_deleted_vm_is_reported_to_leave_the_fleet(
         ("deallocate", None, "`forewarn vm start web-0` marks it as running again"),
     ],
 )
-def test_eviction_reports_what_becomes_of_the_vm(
+def test_eviction_reports_what_happens_to_the_vm(
     service: Service, own: str | None, of_group: str | None, said: str, run: Cli
 ) -> None:
     respond_with_maintenance(service, "evict", type="Preempt")

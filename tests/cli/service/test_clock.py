@@ -23,7 +23,7 @@ def test_the_clock_is_moved_to_a_time(service: Service, run: Cli) -> None:
     assert service.only("POST").body == {"to": "2026-01-01T12:15:00+00:00"}
 
 
-def test_clock_that_stands_still_is_shown(service: Service, run: Cli) -> None:
+def test_stopped_clock_is_shown(service: Service, run: Cli) -> None:
     still = {
         "clock": "system",
         "now": "2026-01-02T18:00:00Z",

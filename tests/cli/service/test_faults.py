@@ -80,7 +80,7 @@ def test_faults_are_listed_in_80_columns(service: Service, run: Cli) -> None:
     assert "1 more" in text
 
 
-def test_no_faults_are_reported_as_such(service: Service, run: Cli) -> None:
+def test_list_without_faults_prints_a_message(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/faults", {"items": [], "next": None})
     assert run("faults list") == "No active faults.\n"
 

@@ -48,7 +48,7 @@ def test_permanent_refusal_ends_the_wait(service: Service, run: Cli) -> None:
 
 
 @pytest.mark.parametrize("text", ["<html></html>", "[]", '{"status": "ok"}'])
-def test_response_that_is_not_forewarns_is_not_ready(
+def test_another_program_at_the_address_is_not_ready(
     text: str, service: Service, run: Cli
 ) -> None:
     service.reply_with("GET", "/readyz", text_reply(text))

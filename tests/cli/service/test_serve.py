@@ -58,7 +58,7 @@ def test_service_that_has_lost_a_thread_exits(
     assert "a thread of the service has ended: timers" in caplog.text
 
 
-def test_stop_that_hangs_is_cut_short(
+def test_stop_that_hangs_is_aborted(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -93,7 +93,7 @@ def test_stop_that_hangs_is_cut_short(
     assert "All acknowledged changes are saved" in caplog.text
 
 
-def test_signal_during_the_start_ends_the_program_in_order(
+def test_signal_during_the_start_ends_the_program_cleanly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missed, codes = [], []
@@ -154,7 +154,7 @@ logging.getLogger("forewarn").warning("ours")
         (OSError(24, "Too many open files"), "raise the limit on open files"),
     ],
 )
-def test_shortage_is_not_reported_as_a_bug(
+def test_lack_of_resources_is_not_reported_as_a_bug(
     error: Exception,
     sentence: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -206,7 +206,7 @@ def test_backup_of_a_store_in_use_is_a_private_complete_store(
 
 
 @pytest.mark.usefixtures("file")
-def test_backup_and_its_folder_are_on_disk_at_the_end(
+def test_backup_and_its_folder_are_synced_to_disk(
     tmp_path: Path, run: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[tuple[bool, bool]] = []
@@ -280,7 +280,7 @@ def test_backup_of_postgresql_shows_the_command_without_the_password(
 # --- every command -----------------------------------------------------------
 
 
-def test_memory_needs_no_care(run: Cli) -> None:
+def test_store_commands_do_nothing_for_a_store_in_memory(run: Cli) -> None:
     assert "nothing to check" in run("store check --store memory")
     assert "nothing to do" in run("store upgrade --store memory")
     message = error_of(run, "backup copy.db --store memory")

@@ -34,7 +34,7 @@ def test_new_token_is_alone_on_standard_output(
     assert service.only("POST").body == body
 
 
-def test_no_token_is_created_that_could_not_be_shown(
+def test_no_token_is_created_if_the_service_is_not_ready(
     service: Service, run: Cli
 ) -> None:
     service.refuse("GET", "/v1/clock", 503, "the store is away")
@@ -79,7 +79,7 @@ def test_tokens_are_listed(service: Service, run: Cli) -> None:
     assert "never" in text
 
 
-def test_no_tokens_are_reported_as_such(service: Service, run: Cli) -> None:
+def test_list_without_tokens_prints_a_message(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/tokens", {"items": [], "next": None})
     assert "No tokens except admin" in run("token list")
 

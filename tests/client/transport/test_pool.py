@@ -51,7 +51,7 @@ def test_unsolicited_bytes_are_not_taken_for_a_response() -> None:
 
 
 def test_the_async_client_ignores_unsolicited_bytes() -> None:
-    async def ask_twice(url: str, when: Event, done: Event) -> None:
+    async def read_twice(url: str, when: Event, done: Event) -> None:
         async with aio.Client(url, patience=0) as client:
             await client.document()
             when.set()
@@ -60,7 +60,7 @@ def test_the_async_client_ignores_unsolicited_bytes() -> None:
 
     when, done = Event(), Event()
     with a_service(respond_and_add(TOO_SLOW, when, done), respond(EMPTY)) as service:
-        asyncio.run(ask_twice(service.url, when, done))
+        asyncio.run(read_twice(service.url, when, done))
     assert service.connections == 2
 
 

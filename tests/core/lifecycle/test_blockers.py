@@ -244,7 +244,7 @@ def test_a_wait_names_its_blocker() -> None:
 # --- the queue ---------------------------------------------------------------
 
 
-def test_only_the_oldest_of_several_due_ones_starts() -> None:
+def test_only_the_oldest_due_maintenance_starts() -> None:
     younger = a_maintenance(
         "younger", not_before=NOON - MINUTE, events=[an_event("e0", update_domain=0)]
     )
@@ -274,12 +274,12 @@ def queue() -> Iterable[Maintenance]:
     return running(), older
 
 
-def test_a_younger_one_queues_after_a_blocked_older_one() -> None:
+def test_younger_maintenance_queues_after_blocked_older_maintenance() -> None:
     younger = due("younger", an_event("e3", group="group1", resources=("vm1",)))
     assert started(tick(*queue(), younger)) == []
 
 
-def test_an_unblocked_one_still_queues_after_an_older_one() -> None:
+def test_unblocked_maintenance_still_queues_after_older_maintenance() -> None:
     harmless = due("harmless", an_event("e3", update_domain=0))
     assert started(tick(running(), harmless)) == ["harmless"]
     assert started(tick(*queue(), harmless)) == []

@@ -123,7 +123,7 @@ def test_several_changes_in_one_step_publish_one_document() -> None:
     ]
 
 
-def test_in_an_isolated_group_only_vms_that_see_the_event_get_a_new_document() -> None:
+def test_only_vms_of_an_isolated_group_that_see_the_event_get_a_new_document() -> None:
     slice_ = a_slice(
         groups=[a_group(isolated=True)],
         vms=[a_vm("vm0"), a_vm("vm1")],

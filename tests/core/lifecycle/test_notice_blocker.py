@@ -1,4 +1,4 @@
-"""Notice blocker: which groups it names, when it opens, and what queues after it."""
+"""Notice blocker: which groups it names, when it ends, and what queues after it."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -152,7 +152,7 @@ def test_unplanned_maintenance_does_not_queue_after_it() -> None:
     assert started(a_queue(EventType.PREEMPT), NOON + 30 * MINUTE) == ["younger"]
 
 
-def test_a_coupled_terminate_waits_no_longer_than_the_other_s_not_before() -> None:
+def test_a_coupled_terminate_waits_at_most_until_the_not_before_of_the_other() -> None:
     slice_ = a_slice(vms=[a_vm("vm0"), a_vm("vm1")])
     both = announced(an_order(EventType.TERMINATE, vms=("vm0", "vm1")), slice_=slice_)
     first, other = both.maintenances.values()

@@ -149,7 +149,7 @@ def test_a_second_complete_changes_nothing() -> None:
     assert complete(once.slice) == Step(once.slice)
 
 
-def test_after_complete_the_driver_is_neither_called_nor_heard() -> None:
+def test_after_complete_the_driver_is_not_called_and_its_reports_are_ignored() -> None:
     ended = complete(STUCK).slice
     assert not commands.is_work_open(ended.maintenance("m0"), NOON, RULES)
     late = commands.report_work(ended, a_context(), "m0", vms=["vm0"], failed=True)

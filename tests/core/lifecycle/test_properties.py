@@ -251,7 +251,7 @@ class CommandStateMachine(FleetStateMachine):
 
     @precondition(FleetStateMachine.has_maintenances)
     @rule(number=numbers)
-    def look_what_can_be_asked(self, number: int) -> None:
+    def check_available_commands(self, number: int) -> None:
         """Check that exactly the available commands have an effect."""
         maintenance = self.pick(number)
         idle = commands.tick(self.slice, self.context)
@@ -305,7 +305,7 @@ class CommandStateMachine(FleetStateMachine):
     # --- invariants ----------------------------------------------------------
 
     @invariant()
-    def the_state_keeps_the_rules(self) -> None:
+    def state_keeps_the_rules(self) -> None:
         model.check_state(self.slice)
         model.check_audiences(self.slice)
         model.check_withdrawn(self.slice, self.memory)

@@ -71,7 +71,7 @@ def test_an_approved_terminate_waits_for_an_unapproved_one() -> None:
     assert blocker.opens_at == NOON + 5 * MINUTE
 
 
-def test_approving_the_last_one_releases_all() -> None:
+def test_approving_the_last_terminate_starts_all() -> None:
     slice_ = a_slice(maintenances=[a_terminate(n) for n in (1, 2, 3)])
     first = approve(slice_, "e2")
     second = approve(first.slice, "e1")
@@ -111,20 +111,20 @@ def test_it_never_waits_beyond_its_own_not_before() -> None:
     assert started(commands.tick(held, a_context(at))) == ["t1"]
 
 
-def test_one_announced_after_the_approval_does_not_block_it() -> None:
+def test_a_terminate_announced_after_the_approval_does_not_block() -> None:
     slice_ = a_slice(maintenances=[a_terminate(1), a_terminate(2)])
     held = approve(slice_, "e1").slice
     more = held.with_maintenance(a_terminate(3))
     assert started(approve(more, "e2")) == ["t1"]  # t2 itself waits for t3
 
 
-def test_one_approved_earlier_does_not_block_it() -> None:
+def test_a_terminate_approved_earlier_does_not_block() -> None:
     approved = a_terminate(2, approved_at=NOON)
     slice_ = a_slice(maintenances=[a_terminate(1), approved])
     assert started(approve(slice_, "e1")) == ["t1", "t2"]
 
 
-def test_a_terminate_of_another_group_does_not_block_it() -> None:
+def test_a_terminate_of_another_group_does_not_block() -> None:
     slice_ = a_slice(maintenances=[a_terminate(1), a_terminate(2, group="group1")])
     assert started(approve(slice_, "e1")) == ["t1"]
 
@@ -136,7 +136,7 @@ def test_only_terminates_are_coupled() -> None:
     assert started(approve(slice_, "e0")) == ["m0"]
 
 
-def test_a_started_one_does_not_block_it() -> None:
+def test_a_started_terminate_does_not_block() -> None:
     running = a_maintenance(
         "t2",
         type_=EventType.TERMINATE,

@@ -88,7 +88,7 @@ def test_event_from_before_the_isolation_names_all_vms_that_can_approve_it() -> 
     assert ways_out(wait)[0] == "web-1 or web-2 approves"
 
 
-def test_lost_notice_is_waived_by_each_vm_of_an_isolated_group() -> None:
+def test_each_vm_of_an_isolated_group_can_waive_lost_notice() -> None:
     events = [an_event(f"e-{n}", group="db", resources=(f"db-{n}",)) for n in (0, 1)]
     maintenance = a_maintenance(promised=900, events=events)
     slice_ = a_slice(
@@ -274,7 +274,7 @@ def test_a_blocker_is_named_before_the_maintenance_is_due() -> None:
     assert the_wait(explanation, "blocker").maintenance == "RUN"
 
 
-def test_the_older_goes_first_even_while_blocked() -> None:
+def test_older_maintenance_goes_first_even_while_blocked() -> None:
     both = [MINE, THEIRS]
     older = a_maintenance("OLDER", events=both, not_before=NOON - MINUTE)
     younger = a_maintenance("DUE", events=[THEIRS], not_before=NOON)
@@ -284,7 +284,7 @@ def test_the_older_goes_first_even_while_blocked() -> None:
     assert (wait.rule, wait.maintenance) == ("queue", "OLDER")
 
 
-def test_the_older_does_not_wait_for_the_younger() -> None:
+def test_older_maintenance_does_not_wait_for_younger() -> None:
     older = a_maintenance("OLDER", events=[MINE], not_before=NOON - MINUTE)
     younger = a_maintenance("YOUNGER", events=[MINE], not_before=NOON)
     waits = explained(older, younger, running()).waits
@@ -340,7 +340,7 @@ def test_it_waits_for_the_driver() -> None:
     assert [reason.kind.value for reason in explanation.waits] == ["work"]
 
 
-def test_a_stuck_one_waits_for_an_operator() -> None:
+def test_stuck_maintenance_waits_for_an_operator() -> None:
     wait = the_wait(explained(running(stuck_since=NOON + SECOND)), "work")
     assert wait.since == NOON + SECOND
     assert ways_out(wait) == [

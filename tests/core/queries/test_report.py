@@ -244,7 +244,7 @@ def test_only_the_most_frequent_approvers_are_named() -> None:
     ("seen_at", "is_unseen"),
     [(None, True), (NOON, False), (NOON + 15 * MINUTE, False), (LATER, True)],
 )
-def test_events_nobody_saw_before_the_start_are_named(
+def test_events_unseen_before_the_start_are_named(
     seen_at: datetime | None, is_unseen: bool
 ) -> None:
     seen = {} if seen_at is None else {"e0": seen_at}

@@ -131,7 +131,7 @@ def test_a_group_stays_concerned_after_its_event_was_withdrawn() -> None:
     assert concerned(STARTED, lambda _: withdrawn).groups == ("group0", "group1")
 
 
-def test_an_unknown_maintenance_concerns_nobody() -> None:
+def test_an_unknown_maintenance_concerns_no_group() -> None:
     assert not concerned(STARTED, lambda _: None).groups
 
 

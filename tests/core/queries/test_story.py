@@ -43,7 +43,7 @@ def lines(story: Story) -> list[str]:
     return [line.what for line in story.entries]
 
 
-def test_it_shows_who_announced_what_and_why() -> None:
+def test_it_shows_the_announcement_with_actor_and_reason() -> None:
     maintenance = replace(ONE, reason="a new kernel")
     assert lines(a_story(announced(maintenance), one=maintenance)) == [
         "announced by ops: Reboot of host-a (web-0), not before 2026-01-05"
@@ -85,7 +85,7 @@ def test_it_shows_who_never_approved() -> None:
     assert story.sentences[-1] == "Never approved by web."
 
 
-def test_it_names_a_group_once_although_several_of_its_vms_never_approved() -> None:
+def test_it_names_a_group_once_if_several_of_its_vms_never_approved() -> None:
     events = (EVENT, replace(EVENT, id="e1"))
     maintenance = replace(ONE, events=events, started_at=NOON, phase=Phase.STARTED)
     story = a_story(announced(maintenance), one=maintenance)

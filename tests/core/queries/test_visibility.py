@@ -159,7 +159,7 @@ def test_driver_details_are_for_operators_only(
     [kind for kind in KINDS if {"reason", "detail"} & {*kind.__annotations__}],
     ids=lambda kind: kind.__name__,
 )
-def test_what_was_written_about_several_groups_is_shown_to_none(
+def test_text_about_several_groups_is_hidden_from_each(
     kind: type[Any],
 ) -> None:
     given = {"at": NOON, "by": "ops", "maintenance": "m0", "vms": ("web-0", "db-0")}

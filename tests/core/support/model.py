@@ -203,7 +203,7 @@ def blocks(running: Maintenance, one: Maintenance) -> bool:
     assert running.started_at is not None
     if is_caused and running.started_at > due_at(one):
         return False
-    return clash(one, running)
+    return conflict(one, running)
 
 
 def due_at(one: Maintenance) -> datetime:
@@ -216,7 +216,7 @@ def due_at(one: Maintenance) -> datetime:
     )
 
 
-def clash(one: Maintenance, other: Maintenance) -> bool:
+def conflict(one: Maintenance, other: Maintenance) -> bool:
     """Return whether two operations share a group beyond one common update domain."""
     for group in {
         event.group for event in remaining_events(one) + remaining_events(other)
@@ -306,7 +306,7 @@ def check_state(slice_: Slice) -> None:
     ]
     for first in planned:
         for second in planned:
-            assert first.id == second.id or not clash(first, second)
+            assert first.id == second.id or not conflict(first, second)
 
 
 def check_withdrawn(slice_: Slice, memory: CommandHistory) -> None:

@@ -51,7 +51,7 @@ def test_an_empty_store_has_nothing_to_show(open_store: OpenStore) -> None:
     assert system.plane.updates == [DocumentUpdate(position=0, shown=[], placed=[])]
 
 
-def test_catching_up_without_news_hands_nothing_over(system: System) -> None:
+def test_catching_up_without_new_facts_hands_nothing_over(system: System) -> None:
     before = len(system.plane.updates)
     system.documents.catch_up()
     system.documents.catch_up(system.documents.position)
@@ -94,7 +94,7 @@ def test_an_update_has_exactly_the_affected_audiences(system: System) -> None:
     assert names(system.plane.updates[-1]) == {"lone"}
 
 
-def test_a_reader_that_was_away_gets_all_audiences_at_once(system: System) -> None:
+def test_a_reader_that_was_away_gets_all_audiences_together(system: System) -> None:
     plane, documents = a_second_plane(system)
     for vm in ("web-0", "db-0", "iso-1"):
         system.announce(a_reboot(vm))
@@ -167,7 +167,7 @@ def test_added_changed_and_removed_groups_are_named(system: System) -> None:
     assert set(system.plane.updates[-1].regrouped) == {"app"}
 
 
-def test_a_vm_that_left_and_returned_is_there(system: System) -> None:
+def test_a_vm_that_left_and_returned_is_shown(system: System) -> None:
     plane, documents = a_second_plane(system)
     lone = system.fleet().vms["lone"]
     system.fleets.remove_vm("lone", by="ops")

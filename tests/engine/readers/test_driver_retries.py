@@ -105,7 +105,7 @@ def test_nothing_is_retried_early(open_store: OpenStore) -> None:
     assert len(driver.works) == 2
 
 
-def test_the_handing_thread_wakes_up_for_a_retry(open_store: OpenStore) -> None:
+def test_the_driver_thread_wakes_up_for_a_retry(open_store: OpenStore) -> None:
     system, _, watch = failed_once(open_store())
     watch.now += 5.0
     thread = Thread(target=system.works.wait, args=(Bell(),), daemon=True)

@@ -279,25 +279,25 @@ def test_work_completed_in_the_meantime_is_not_handed_over(
     slow = system.announce(an_emergency("web-0"))
     other = system.announce(an_emergency("db-0"))
 
-    def while_somebody_completes_the_other(work: Work) -> Iterable[Report]:
+    def completing_the_other(work: Work) -> Iterable[Report]:
         driver.act = done
         system.engine.complete(other.id, by="ops")
         system.clock.move_to(NOON + MINUTE)
         return done(work)
 
-    driver.act = while_somebody_completes_the_other
+    driver.act = completing_the_other
     system.works.catch_up()
     assert [work.maintenance for work in driver.works] == [slow.id]
 
 
-def test_work_that_ended_in_the_meantime_affects_nobody(open_store: OpenStore) -> None:
+def test_work_that_ended_in_the_meantime_has_no_effect(open_store: OpenStore) -> None:
     driver = RecordingDriver()
     system = a_system(open_store(), driver=driver)
     system.announce(an_emergency("web-0"))
     other = system.announce(an_emergency("db-0"))
     following = system.announce(a_reboot("db-1"))
 
-    def while_the_other_ends_and_the_next_falls_due(work: Work) -> Iterable[Report]:
+    def ending_the_other_when_the_next_is_due(work: Work) -> Iterable[Report]:
         driver.act = done
         system.engine.complete(other.id, by="ops")
         system.clock.move_to(NOON + MINUTE)
@@ -305,7 +305,7 @@ def test_work_that_ended_in_the_meantime_affects_nobody(open_store: OpenStore) -
         system.clock.move_to(following.not_before)
         return done(work)
 
-    driver.act = while_the_other_ends_and_the_next_falls_due
+    driver.act = ending_the_other_when_the_next_is_due
     system.works.catch_up()
     system.advance.by(HOUR)
     assert system.phase(other.id) is Phase.COMPLETED
@@ -355,7 +355,7 @@ def test_a_driver_call_is_counted_while_it_runs_and_timed(
     assert system.works.calls == 0
 
 
-def test_works_reports_its_position(system: System) -> None:
+def test_the_driver_runner_reports_its_position(system: System) -> None:
     system.announce(an_emergency("lone"))
     assert system.works.position < len(system.journal())
     system.works.catch_up()

@@ -176,7 +176,7 @@ def test_a_stop_stores_the_position_of_each_target(system: System) -> None:
     assert stored_setting(system.store, "notify:target-1") == str(before)
 
 
-def test_position_is_saved_when_it_is_its_turn(system: System) -> None:
+def test_position_is_saved_after_the_writers_ahead(system: System) -> None:
     queue = system.engine.write_queue
     _, delivery = by_hand(system, RecordingNotifier(), ManualStopwatch())
     system.announce(a_reboot("web-0"))

@@ -62,13 +62,13 @@ def check(
     check_state(system, facts, story)
     check_moments(system, story)
     check_documents(system, story)
-    check_lives(facts, story)
+    check_history(facts, story)
     check_notice(facts, story)
     for promise in promises:
         kept = sum(
             isinstance(fact, promise.kind) and fact.by == promise.by for fact in facts
         )
-        assert kept == promise.count, f"{story}: {promise} is there {kept} times"
+        assert kept == promise.count, f"{story}: {kept} facts for {promise}"
     attempts = Counter((work.maintenance, work.attempt) for work in works)
     assert set(attempts.values()) <= {1}, f"{story}: {attempts.most_common(1)}"
 
@@ -128,7 +128,7 @@ def check_moments(system: System, story: str) -> None:
             blockers = policy.blockers(live, maintenance, moment)
             is_blocked = any(blocker.held_by is not None for blocker in blockers)
             assert moment <= now or maintenance.id in due_ids or is_blocked, (
-                f"{story}: {maintenance.id} is forgotten"
+                f"{story}: {maintenance.id} has no timer"
             )
 
 
@@ -140,12 +140,12 @@ def check_documents(system: System, story: str) -> None:
     assert system.plane.seen_by_all() == plane.seen_by_all(), f"{story}: documents"
 
 
-def check_lives(facts: Iterable[f.Fact], story: str) -> None:
+def check_history(facts: Iterable[f.Fact], story: str) -> None:
     """Check that unique facts are not repeated and that time never goes back."""
     seen: Counter[tuple[object, ...]] = Counter()
     last = None
     for fact in facts:
-        assert last is None or last <= fact.at, f"{story}: {fact} comes too late"
+        assert last is None or last <= fact.at, f"{story}: {fact} is out of order"
         last = fact.at
         if isinstance(fact, ONCE_IN_A_LIFE):
             seen[type(fact), fact.maintenance] += 1
@@ -156,7 +156,7 @@ def check_lives(facts: Iterable[f.Fact], story: str) -> None:
         if isinstance(fact, f.Seen):
             seen.update((sight.event, sight.vm) for sight in fact.sights)
     twice = [what for what, count in seen.items() if count > 1]
-    assert not twice, f"{story}: {twice} happened twice"
+    assert not twice, f"{story}: {twice} is repeated"
 
 
 def check_notice(facts: Sequence[f.Fact], story: str) -> None:
@@ -164,7 +164,7 @@ def check_notice(facts: Sequence[f.Fact], story: str) -> None:
     replayed = transitions.replay(facts)
     last = None
     for outage in replayed.outages:
-        assert last is None or last.until <= outage.since, f"{story}: {outage} again"
+        assert last is None or last.until <= outage.since, f"{story}: {outage} repeated"
         last = outage
     for maintenance in replayed.maintenances.values():
         if (

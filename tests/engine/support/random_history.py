@@ -154,10 +154,10 @@ class RandomHistory:
         system = self._open()
         for _ in range(self._random.randint(3, 6)):
             with self._fuse.paused():
-                command = self._think_of_a_command(system)
+                command = self._draw_command(system)
             system = self._carry_out(system, command)
         with self._fuse.paused():
-            self._let_everything_end(system)
+            self._wait_for_everything(system)
             self._check(system)
         system.store.close()
         database = Sqlite(str(self._machine.path))
@@ -187,13 +187,13 @@ class RandomHistory:
         self._now = system.clock.now()
         if self._random.random() < 0.3:
             self._now += self._random.randint(1, 3600) * SECOND  # downtime
-        self._pull_the_plug()
+        self._cut_power()
         system = self._open()
         with self._fuse.paused():
             self._check(system)
         return system
 
-    def _pull_the_plug(self) -> None:
+    def _cut_power(self) -> None:
         self.crashes.append(self._fuse.blown_at or "")
         self._machine.store.close()  # closes connections; nothing is sent through them
         self._replace_fuse()
@@ -211,7 +211,7 @@ class RandomHistory:
                     fleet=None,
                 )
             except Crash:
-                self._pull_the_plug()
+                self._cut_power()
 
     def _replace_fuse(self) -> None:
         length = self._random.randint(1, LONGEST_FUSE)
@@ -224,15 +224,15 @@ class RandomHistory:
 
     # --- commands ------------------------------------------------------------
 
-    def _think_of_a_command(self, system: System) -> Command:
+    def _draw_command(self, system: System) -> Command:
         maintenances = system.maintenances()
         thoughts: list[Callable[[], Command]] = [
             self._announce,
             self._announce,
             self._degrade,
             self._redeploy,
-            self._let_time_pass,
-            self._let_time_pass,
+            self._pass_time,
+            self._pass_time,
             self._change_the_fleet,
             self._notice,
         ]
@@ -335,7 +335,7 @@ class RandomHistory:
 
         return command
 
-    def _let_time_pass(self) -> Command:
+    def _pass_time(self) -> Command:
         step = self._random.choice(
             (SECOND, 5 * SECOND, MINUTE, 14 * MINUTE, 15 * MINUTE, HOUR, 30 * HOUR)
         )
@@ -391,7 +391,7 @@ class RandomHistory:
             work
         )
 
-    def _let_everything_end(self, system: System) -> None:
+    def _wait_for_everything(self, system: System) -> None:
         self._driver.act = done
         system.advance.by(HOUR)
         for maintenance in system.maintenances():

@@ -320,7 +320,7 @@ def test_maintenance_of_another_vm_is_not_shown(service: RunningService) -> None
     )
 
 
-def test_vm_that_left_the_maintenance_is_not_under_way() -> None:
+def test_vm_that_left_the_maintenance_is_shown_as_running() -> None:
     started = a_maintenance(phase=Phase.STARTED)
     assert under_way(a_vm("vm0"), [started]) is started
     assert under_way(a_vm("vm0"), [replace(started, left=("vm0",))]) is None

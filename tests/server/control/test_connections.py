@@ -45,11 +45,11 @@ async def respond_ok(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"ok"})
 
 
-async def respond_when_told(scope: Scope, receive: Receive, send: Send) -> None:
-    """Respond at once; to /accepted as to a token holder, until it says `end`."""
+async def respond_until_end(scope: Scope, receive: Receive, send: Send) -> None:
+    """Respond immediately; /accepted belongs to a token holder and ends at `end`."""
     is_accepted = scope["path"] == "/accepted"
     if is_accepted:
-        scope["state"]["caller"] = "somebody"
+        scope["state"]["caller"] = "someone"
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"ok", "more_body": is_accepted})
     while is_accepted and b"end" not in (await receive()).get("body", b"end"):
@@ -189,7 +189,7 @@ ACCEPTED = b"POST /accepted HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n
 
 def test_a_connection_of_a_token_holder_is_not_replaced() -> None:
     with (
-        a_plane(respond_when_told, connections=1) as place,
+        a_plane(respond_until_end, connections=1) as place,
         socket.create_connection(place, PATIENCE) as client,
     ):
         client.sendall(ACCEPTED)
@@ -203,7 +203,7 @@ def test_a_connection_of_a_token_holder_is_not_replaced() -> None:
 @pytest.mark.parametrize("before", [b"", GET])
 def test_a_pipelined_request_does_not_hide_the_one_in_progress(before: bytes) -> None:
     with (
-        a_plane(respond_when_told, connections=1) as place,
+        a_plane(respond_until_end, connections=1) as place,
         socket.create_connection(place, PATIENCE) as client,
     ):
         client.sendall(before + ACCEPTED + b"   " + GET)
@@ -389,7 +389,7 @@ def test_invalid_requests_are_logged_a_minute_after_the_first(
 def test_an_incomplete_body_is_refused_at_a_stop(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    app = BodyLimits(respond_when_told, BodyLimitTable())
+    app = BodyLimits(respond_until_end, BodyLimitTable())
     with ExitStack() as stack:
         with a_plane(app) as place:
             client = stack.enter_context(socket.create_connection(place, PATIENCE))
@@ -427,7 +427,7 @@ def test_connection_with_an_unread_body_is_closed_in_time() -> None:
 
 
 @pytest.mark.parametrize("version", [b"1.1", b"1.1\r\nConnection: close", b"1.0"])
-def test_response_arrives_despite_an_unread_body(version: bytes) -> None:
+def test_response_arrives_although_the_body_is_unread(version: bytes) -> None:
     with a_plane() as place, socket.create_connection(place, PATIENCE) as client:
         client.sendall(b"POST / HTTP/%b\r\nContent-Length: 5000000\r\n\r\n" % version)
         client.sendall(b"a" * 5_000_000)

@@ -75,10 +75,14 @@ def test_map_shows_changes_immediately(service: RunningService) -> None:
 
 
 def test_map_shows_the_last_poll_of_a_vm(service: RunningService) -> None:
-    assert {vm["asked"] for vm in vms(read_fleet_map(service)).values()} == {None}
+    assert {vm["last_request"] for vm in vms(read_fleet_map(service)).values()} == {
+        None
+    }
     service.document("web-1")
     now = service.get("/v1/clock")["now"]
-    polled_at = {name: vm["asked"] for name, vm in vms(read_fleet_map(service)).items()}
+    polled_at = {
+        name: vm["last_request"] for name, vm in vms(read_fleet_map(service)).items()
+    }
     assert polled_at.pop("web-1") == now
     assert set(polled_at.values()) == {None}
 

@@ -48,7 +48,7 @@ def test_health_does_not_read_the_store(
     assert current_thread() not in used_by
 
 
-def test_damaged_store_is_reported_everywhere_and_not_to_be_retried(
+def test_damaged_store_gets_503_without_retry_after(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "kept.db"

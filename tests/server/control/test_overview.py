@@ -185,7 +185,7 @@ def test_maintenance_that_ended_before_since_is_omitted(
     assert item["maintenance"]["phase"] == "COMPLETED"
 
 
-def test_ended_maintenances_are_sorted_latest_first(service: RunningService) -> None:
+def test_ended_maintenance_is_sorted_latest_first(service: RunningService) -> None:
     ids = [service.announce(vms=["lone"])["id"] for _ in range(3)]
     for maintenance_id in (ids[1], ids[0], ids[2]):
         service.request("POST", f"/v1/maintenances/{maintenance_id}/cancel", {})

@@ -90,7 +90,7 @@ def test_internal_error_has_security_headers() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    async def ask_it() -> None:
+    async def request_document() -> None:
         await in_public(app, AllowedHosts(bound="127.0.0.1"))(
             {
                 "type": "http",
@@ -105,6 +105,6 @@ def test_internal_error_has_security_headers() -> None:
         )
 
     with suppress(ZeroDivisionError):
-        asyncio.run(ask_it())
+        asyncio.run(request_document())
     assert sent[0]["status"] == 500
     assert (b"x-content-type-options", b"nosniff") in sent[0]["headers"]

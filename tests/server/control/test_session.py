@@ -334,7 +334,7 @@ def test_a_restart_ends_no_session_and_revives_none(tmp_path: Path) -> None:
     assert statuses == [401, 200]
 
 
-def test_streams_look_again_after_the_session_has_ended() -> None:
+def test_streams_check_the_session_after_it_has_ended() -> None:
     calls: list[str] = []
     services = SimpleNamespace(
         sessions=SimpleNamespace(end=lambda by: calls.append("end"))

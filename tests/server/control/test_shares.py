@@ -175,5 +175,5 @@ def test_a_reached_limit_is_logged_once_a_minute(
         ("", "unknown"),
     ],
 )
-def test_caller_of_an_address(address: str, caller: str) -> None:
+def test_address_is_counted_for_its_caller(address: str, caller: str) -> None:
     assert caller_network(address) == caller

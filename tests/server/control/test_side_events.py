@@ -46,7 +46,7 @@ def test_current_state_precedes_the_journal(service: RunningService) -> None:
     assert names[2][0].isupper()
 
 
-def test_stream_without_also_sends_only_facts(
+def test_stream_without_the_also_parameter_sends_only_facts(
     service: RunningService,
 ) -> None:
     with following(service) as stream:

@@ -41,7 +41,7 @@ def begin(limits: TokenLimits, holder: TokenHolder, kind: TokenLimit, n: int) ->
 # --- shares ------------------------------------------------------------------
 
 
-def test_shares_of_a_full_size_plane() -> None:
+def test_full_size_plane_has_documented_shares() -> None:
     assert SHARES.own == {REQUESTS: 16, STREAMS: 32}
     assert SHARES.admin == {REQUESTS: 32, STREAMS: 64}
     assert SHARES.together == 352

@@ -142,12 +142,12 @@ def test_name_of_a_revoked_token_can_be_reused(
 def test_concurrent_requests_for_one_name_create_one_token(
     service: RunningService,
 ) -> None:
-    def ask_for_it(_: int) -> int:
+    def create_token(_: int) -> int:
         body = {"name": "ci", "role": "viewer"}
         return service.request("POST", "/v1/tokens", body).status
 
     with ThreadPoolExecutor(8) as pool:
-        statuses = sorted(pool.map(ask_for_it, range(8)))
+        statuses = sorted(pool.map(create_token, range(8)))
     assert statuses == [201] + [409] * 7
 
 
@@ -351,7 +351,7 @@ def refusals(service: RunningService) -> dict[str, int]:
     return attempts
 
 
-def test_guess_is_in_the_journal_without_the_token(service: RunningService) -> None:
+def test_invalid_token_is_journaled_without_the_token(service: RunningService) -> None:
     token_id = make(service, "ci", "viewer")["id"]
     tries = [f"fw_{token_id}_nearlyright", "sesame"]
     assert [try_token(service, guessed) for guessed in tries] == [401, 401]

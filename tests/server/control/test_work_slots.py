@@ -363,5 +363,5 @@ def test_stream_that_finds_nothing_reads_in_small_steps(
         ("/subscriptions/s/providers/c/virtualMachines/web-0", "", WorkKind.ORDINARY),
     ],
 )
-def test_kind_of_work(path: str, query: str, work: WorkKind) -> None:
+def test_request_has_a_kind_of_work(path: str, query: str, work: WorkKind) -> None:
     assert work_of({"path": path, "query_string": query.encode()}) is work

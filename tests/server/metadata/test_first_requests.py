@@ -123,7 +123,7 @@ def test_group_enabled_before_the_service_started_is_not_delayed() -> None:
     assert line.statuses == [200]
 
 
-def test_without_a_configured_delay_nobody_waits() -> None:
+def test_without_a_configured_delay_no_request_waits() -> None:
     line = a_first_call(FakePlane(a_harness()))
     assert line.statuses == [200]
     assert line.plane.loop.alarms == []

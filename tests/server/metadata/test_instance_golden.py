@@ -60,7 +60,7 @@ def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 #: Values that a fleet file cannot define.
-UNSAID = (
+ABSENT = (
     "/compute/additionalCapabilities/",
     "/compute/isHostCompatibilityLayerVm",
     "/compute/osProfile/adminUsername",
@@ -74,11 +74,11 @@ UNSAID = (
 
 
 #: The exception, below one of them.
-SAID = "/compute/storageProfile/osDisk/osType"
+PRESENT = "/compute/storageProfile/osDisk/osType"
 
 
-def is_unsaid(path: str) -> bool:
-    return path.startswith(UNSAID) and path != SAID
+def is_absent_in_fleet(path: str) -> bool:
+    return path.startswith(ABSENT) and path != PRESENT
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -89,12 +89,12 @@ def test_keys_match_a_real_response_in_order(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_values_from_the_fleet_file_match_a_real_response(version: str) -> None:
-    real = {p: v for p, v in leaves(recorded(version)) if not is_unsaid(p)}
-    answered = {p: v for p, v in leaves(ours(version)) if not is_unsaid(p)}
+    real = {p: v for p, v in leaves(recorded(version)) if not is_absent_in_fleet(p)}
+    answered = {p: v for p, v in leaves(ours(version)) if not is_absent_in_fleet(p)}
     assert answered == real
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_values_missing_in_the_fleet_file_are_empty(version: str) -> None:
-    values = {v or "" for p, v in leaves(ours(version)) if is_unsaid(p)}
+    values = {v or "" for p, v in leaves(ours(version)) if is_absent_in_fleet(p)}
     assert values == {""}

@@ -19,7 +19,7 @@ def connect_and_close(address: tuple[str, int]) -> None:
     socket.create_connection(address, timeout=PATIENCE).close()
 
 
-def with_a_door(play: Callable[[Listener, tuple[str, int]], None]) -> None:
+def with_listener(play: Callable[[Listener, tuple[str, int]], None]) -> None:
     async def playing(own: socket.socket) -> None:
         door = Listener([own], asyncio.Protocol)
         await door.open()
@@ -38,7 +38,7 @@ def test_reopened_listener_accepts_connections_immediately() -> None:
         assert door.set_refusing(is_refusing=False)
         connect_and_close(address)
 
-    with_a_door(play)
+    with_listener(play)
 
 
 def test_change_is_reported_only_once() -> None:
@@ -47,7 +47,7 @@ def test_change_is_reported_only_once() -> None:
         assert door.set_refusing(is_refusing=True)
         assert not door.set_refusing(is_refusing=True)
 
-    with_a_door(play)
+    with_listener(play)
 
 
 def test_closed_listener_is_not_reopened() -> None:
@@ -57,7 +57,7 @@ def test_closed_listener_is_not_reopened() -> None:
         with pytest.raises(ConnectionRefusedError):
             connect_and_close(address)
 
-    with_a_door(play)
+    with_listener(play)
 
 
 def test_connections_inherit_a_small_receive_buffer() -> None:

@@ -129,7 +129,7 @@ def test_change_wakes_all_waiters_of_the_document() -> None:
     assert [line.statuses for line in lines] == [[200]] * 3
 
 
-def test_change_of_another_group_wakes_nobody() -> None:
+def test_change_in_another_group_wakes_no_waiter() -> None:
     listening = replace(QUIET, last_request=NOON)
     line = ClientConnection(FakePlane(a_harness(shown(WEB), shown(listening))))
     line.send(a_poll())

@@ -156,7 +156,7 @@ def test_client_at_a_reassigned_address_gets_the_document_of_the_new_vm() -> Non
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_address_swap_within_a_group_wakes_nobody(first: int) -> None:
+def test_address_swap_within_a_group_wakes_no_waiter(first: int) -> None:
     plane = a_plane()
     line = waiting(plane)
     swapped = [
@@ -168,7 +168,7 @@ def test_address_swap_within_a_group_wakes_nobody(first: int) -> None:
     assert plane.waiters() == 1
 
 
-def test_unchanged_placement_wakes_nobody() -> None:
+def test_unchanged_placement_wakes_no_waiter() -> None:
     plane = a_plane(is_open=True)
     waiting(plane)
     waiting(plane, "127.0.0.1")

@@ -66,7 +66,7 @@ def test_wait_is_real_time_whatever_the_clock(
         assert time.monotonic() - started >= 1
 
 
-def test_waiters_block_nobody(service: RunningService) -> None:
+def test_waiters_block_no_other_request(service: RunningService) -> None:
     pollers = [Poller(service.metadata) for _ in range(600)]
     for poller in pollers:
         poller.hold()

@@ -50,7 +50,7 @@ def test_each_request_has_its_own_ten_seconds() -> None:
     assert line.statuses == [200, 200]
 
 
-def test_client_that_timed_out_is_not_read_any_more() -> None:
+def test_client_that_timed_out_is_no_longer_read() -> None:
     line = ClientConnection()
     line.send(GET[:1])
     line.wait(12)

@@ -61,7 +61,7 @@ class SocketClient:
         ]
         self.end = random.choice(ENDS)
         stream = b"".join(request.wire for request in self.requests)
-        if self.end is ask_to_close:  # after that request, the service may close
+        if self.end is send_last_request:  # after that request, the service may close
             self.pieces = [*cut_anywhere(random, stream), TAILS[self.end]]
         else:
             self.pieces = cut_anywhere(random, stream + TAILS.get(self.end, b""))
@@ -110,7 +110,7 @@ def leave_unfinished(client: SocketClient) -> None:
     half_close(client)
 
 
-def ask_to_close(client: SocketClient) -> None:
+def send_last_request(client: SocketClient) -> None:
     """Send a last request and data after it."""
     client.check(200)
 
@@ -134,13 +134,13 @@ def disconnect(client: SocketClient) -> None:
 VERSIONS = "/metadata/versions"
 TAILS: dict[Callable[[SocketClient], None], bytes] = {
     leave_unfinished: a_post(b"abc", MARK, target=EVENTS)[:-1],
-    ask_to_close: a_request(VERSIONS, MARK, "Connection: close") + a_request("/x"),
+    send_last_request: a_request(VERSIONS, MARK, "Connection: close") + a_request("/x"),
     send_garbage: b"nonsense\r\n\r\n" + a_request("/x"),
 }
 ENDS: Sequence[Callable[[SocketClient], None]] = (
     half_close,
     leave_unfinished,
-    ask_to_close,
+    send_last_request,
     send_garbage,
     reset,
     disconnect,

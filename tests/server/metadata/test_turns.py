@@ -192,7 +192,7 @@ def test_client_that_does_not_read_gets_no_turn() -> None:
     assert len(connection.socket.written) > written
 
 
-def test_approval_of_another_group_is_second_behind_a_group_of_many_vms() -> None:
+def test_approval_of_another_group_is_second_after_a_group_of_many_vms() -> None:
     begun = list[str]()
     queue = ApprovalQueue[str](begun.append, at_once=2)
     for number in range(250):

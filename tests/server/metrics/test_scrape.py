@@ -193,7 +193,7 @@ def test_values_of_other_components_are_exported(
     assert metrics.value("forewarn_driver_calls_running") == 4
     assert metrics.value("forewarn_store_size_bytes") == 4096
     name = "forewarn_metadata_connections_refused_total"
-    assert metrics.value(name, how="told") == 2
+    assert metrics.value(name, how="refused") == 2
     assert metrics.value(name, how="dropped") == 3
     assert metrics.value("forewarn_metadata_turns_deferred_total") == 8
 

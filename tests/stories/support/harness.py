@@ -47,8 +47,8 @@ class ServiceHarness:
 
     def wait_until(self, moment: datetime) -> None:
         """Advance the clock to `moment`."""
-        answer = self.post("clock/advance", {"to": rfc3339(moment)})
-        assert answer.status == 200, answer.body
+        response = self.post("clock/advance", {"to": rfc3339(moment)})
+        assert response.status == 200, response.body
 
     # --- VMs -----------------------------------------------------------------
 
@@ -80,9 +80,9 @@ class ServiceHarness:
         """Approve, as `vm`, all of its events of a maintenance."""
         ids = {event["id"] for event in made["events"]}
         mine = [e["EventId"] for e in self.events(vm) if e["EventId"] in ids]
-        answer = self.service.approve_as(vm, *mine)
-        assert answer.status == 200, answer.body
-        return answer
+        response = self.service.approve_as(vm, *mine)
+        assert response.status == 200, response.body
+        return response
 
     # --- the operator --------------------------------------------------------
 
@@ -103,16 +103,16 @@ class ServiceHarness:
 
     def create(self, path: str, **body: object) -> Any:
         """Send a request that creates one maintenance, and return it."""
-        answer = self.post(path, body or None)
-        assert answer.status == 201, answer.body
-        (maintenance,) = answer.json["maintenances"]
+        response = self.post(path, body or None)
+        assert response.status == 201, response.body
+        (maintenance,) = response.json["maintenances"]
         return maintenance
 
     def send_command(self, made: Any, what: str) -> Any:
         """Send a command or report for a maintenance, such as complete."""
-        answer = self.post(f"maintenances/{made['id']}/{what}")
-        assert answer.status == 200, answer.body
-        return answer.json
+        response = self.post(f"maintenances/{made['id']}/{what}")
+        assert response.status == 200, response.body
+        return response.json
 
     def change_vm(self, vm: str, **where: object) -> ReceivedResponse:
         """Change some properties of `vm`."""

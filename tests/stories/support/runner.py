@@ -36,7 +36,7 @@ class RowRun:
 
     def step(self, step: Step) -> None:
         """Perform a step, then check everything."""
-        answer = self._do(step.do)
+        response = self._do(step.do)
         now = self.harness.now
         created = self._change(step, now)
         self.gone.update(step.gone)
@@ -44,7 +44,7 @@ class RowRun:
         for audience in self.audiences:
             audience.publish([*self.kept.values()])
         if isinstance(step.do, Post):
-            self._check_answer(answer, step.do, created)
+            self._check_answer(response, step.do, created)
         for audience in self.audiences:
             self._check_documents(audience, now)
         self._check_maintenances()
@@ -70,9 +70,9 @@ class RowRun:
     def _do(self, do: Do) -> ReceivedResponse | None:
         match do:
             case Post():
-                answer = self.harness.service.request("POST", do.path, do.body)
-                assert answer.status == do.status, answer.body
-                return answer
+                response = self.harness.service.request("POST", do.path, do.body)
+                assert response.status == do.status, response.body
+                return response
             case Approve():
                 self._approve(do)
             case Advance():
@@ -85,11 +85,11 @@ class RowRun:
         kept = self.kept[do.act]
         event = kept.ids[do.event]
         if do.vm is None:
-            answer = self.harness.post(f"events/{event}/approve")
+            response = self.harness.post(f"events/{event}/approve")
         else:
-            answer = self.harness.service.approve_as(do.vm, event)
+            response = self.harness.service.approve_as(do.vm, event)
             self._asked(do.vm)
-        assert answer.status == 200, answer.body
+        assert response.status == 200, response.body
         by, via = (do.vm, "metadata") if do.vm else ("admin", "control")
         kept.approvals[do.event] = _approval(by, via, self.harness.now)
 
@@ -108,11 +108,11 @@ class RowRun:
             assert normal(view, kept) == kept.view()
 
     def _check_answer(
-        self, answer: ReceivedResponse | None, do: Post, made: list[str]
+        self, response: ReceivedResponse | None, do: Post, made: list[str]
     ) -> None:
-        assert answer is not None
+        assert response is not None
         labels = made or do.concerned
-        shown = answer.json["maintenances"]
+        shown = response.json["maintenances"]
         assert [view["id"] for view in shown] == [self.kept[name].id for name in labels]
         for view, label in zip(shown, labels, strict=True):
             bare = normal(view, self.kept[label])
@@ -128,12 +128,12 @@ class RowRun:
                 assert self.harness.poll(vm).status == 404
                 continue
             audience.record_poll(now, kept)
-            answers = self.harness.poll_versions(vm, VERSIONS)
-            for version, seen in zip(VERSIONS, answers, strict=True):
+            responses = self.harness.poll_versions(vm, VERSIONS)
+            for version, seen in zip(VERSIONS, responses, strict=True):
                 assert seen.status == 200
                 assert seen.body == audience.document(kept, version)
                 self._check_tag(audience, seen.tag)
-            assert self.harness.poll(vm, tag=answers[-1].tag).status == 304
+            assert self.harness.poll(vm, tag=responses[-1].tag).status == 304
             for maintenance, number in audience.shares(kept):
                 maintenance.seen.setdefault(number, set()).add(vm)
 

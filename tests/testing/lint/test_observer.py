@@ -10,7 +10,7 @@ from forewarn.testing.lint.observer import FUTURE_EVENT, LintObserver
 @pytest.mark.parametrize(
     ("event", "status"), [(FUTURE_EVENT, 200), ("another", None)], ids=["it", "another"]
 )
-def test_event_of_the_future_can_be_approved_after_its_part(
+def test_event_shown_as_future_can_be_approved_after_its_part(
     event: str, status: int | None
 ) -> None:
     observer = LintObserver("vm-0")

@@ -7,7 +7,7 @@ from forewarn.server.metadata.transport.requests import Request
 from forewarn.testing.rehearsal.observer import MARKS, RehearsalObserver
 
 
-def test_fact_read_before_its_notification_was_committed_now() -> None:
+def test_fact_read_before_its_notification_has_the_time_of_the_read() -> None:
     watching = RehearsalObserver(monotonic=count(1.0).__next__)
     watching.mark("drained")
     read_at = watching.committed_at(5)

@@ -158,7 +158,7 @@ def test_approving_an_event_of_other_vms_fails() -> None:
 # --- reasons -----------------------------------------------------------------
 
 
-def test_program_that_never_polled_is_pointed_to_the_variable() -> None:
+def test_reason_for_a_program_that_never_polled_names_the_variable() -> None:
     assert "$FOREWARN_ENDPOINT" in why_unseen(a_conduct(), 0.0)
 
 

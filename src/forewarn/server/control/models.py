@@ -65,7 +65,7 @@ class Reason(BaseModel):
     )
 
 
-class Told(Reason):
+class EventDetails(Reason):
     """Details of an event that VMs see."""
 
     duration_seconds: StrictInt | None = Field(
@@ -76,7 +76,7 @@ class Told(Reason):
     )
 
 
-class Timed(Told):
+class EventOptions(EventDetails):
     """Details of an event that VMs see, and its notice."""
 
     notice_seconds: StrictInt | None = Field(
@@ -91,7 +91,7 @@ class Timed(Told):
     )
 
 
-class Reimaging(Timed):
+class Reimaging(EventOptions):
     """The reimage of a VM."""
 
     source: StrictStr | None = Field(
@@ -99,7 +99,7 @@ class Reimaging(Timed):
     )
 
 
-class HostMaintenance(Timed):
+class HostMaintenance(EventOptions):
     """Planned maintenance of a host."""
 
     type: StrictStr | None = Field(
@@ -116,13 +116,13 @@ class HostMaintenance(Timed):
     )
 
 
-class Degraded(Told):
+class Degraded(EventDetails):
     """The predicted failure of a host."""
 
     fails_by: StrictStr | None = Field(None, description="RFC 3339 with a time zone")
 
 
-class Announcement(Timed):
+class Announcement(EventOptions):
     """An announcement of maintenance."""
 
     type: StrictStr = Field(
@@ -160,7 +160,7 @@ def order_of(body: Announcement) -> Order:
     return with_times(order, body)
 
 
-def with_times(order: Order, body: Timed | None) -> Order:
+def with_times(order: Order, body: EventOptions | None) -> Order:
     """Add notice, start time and the fields of `with_details` to `order`."""
     if body is None:
         return order
@@ -172,7 +172,7 @@ def with_times(order: Order, body: Timed | None) -> Order:
     )
 
 
-def with_details(order: Order, body: Told | None) -> Order:
+def with_details(order: Order, body: EventDetails | None) -> Order:
     """Add duration, description and reason to `order`."""
     if body is None:
         return order
@@ -372,7 +372,7 @@ class _MappedVmsView(View):
     update_domain: list[_Count | None]
     spot: list[bool]
     deallocated: list[bool]
-    asked: list[datetime | None]
+    last_request: list[datetime | None]
 
 
 class FleetMapView(View):

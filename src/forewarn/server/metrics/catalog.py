@@ -74,7 +74,7 @@ _EXPECTED: Mapping[Labels, Sequence[Labels]] = {
 
 _LIVE = tuple(phase for phase in Phase if phase.is_live)
 _NOT_ADMITTED = {
-    "told": (Admission.REFUSED,),
+    "refused": (Admission.REFUSED,),
     "dropped": (Admission.DROPPED, Admission.FULL),
 }
 

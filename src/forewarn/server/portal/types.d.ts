@@ -130,7 +130,7 @@ export interface FleetMap {
     update_domain: (number | null)[];
     spot: boolean[];
     deallocated: boolean[];
-    asked: (string | null)[];
+    last_request: (string | null)[];
   };
 }
 

@@ -263,7 +263,7 @@ def _vm_columns(
         "update_domain": [vm.update_domain for vm, _ in rows],
         "spot": [vm.spot for vm, _ in rows],
         "deallocated": [vm.deallocated for vm, _ in rows],
-        "asked": [polled for _, polled in rows],
+        "last_request": [polled for _, polled in rows],
     }
 
 

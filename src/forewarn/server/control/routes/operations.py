@@ -45,7 +45,7 @@ _HOST: Mapping[str, Any] = {
 
 @router.post("/v1/vms/{name}/restart", response_model=m.AnnouncedView, status_code=201)
 def restart(
-    services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
+    services: ServicesDep, write: Write, name: str, body: m.EventOptions | None = None
 ) -> Json:
     """Restart a VM on behalf of its user. The restart begins immediately if Scheduled
     Events is disabled for its group.
@@ -55,7 +55,7 @@ def restart(
 
 @router.post("/v1/vms/{name}/redeploy", response_model=m.AnnouncedView, status_code=201)
 def redeploy(
-    services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
+    services: ServicesDep, write: Write, name: str, body: m.EventOptions | None = None
 ) -> Json:
     """Move a VM to another host on behalf of its user. The move begins immediately if
     Scheduled Events is disabled for its group.
@@ -76,7 +76,7 @@ def reimage(
 
 @router.post("/v1/vms/{name}/evict", response_model=m.AnnouncedView, status_code=201)
 def evict(
-    services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
+    services: ServicesDep, write: Write, name: str, body: m.EventOptions | None = None
 ) -> Json:
     """Evict a spot VM. Depending on its eviction policy, it then leaves the fleet or
     stays deallocated.
@@ -86,7 +86,7 @@ def evict(
 
 @router.post("/v1/vms/{name}/delete", response_model=m.AnnouncedView, status_code=201)
 def delete(
-    services: ServicesDep, write: Write, name: str, body: m.Timed | None = None
+    services: ServicesDep, write: Write, name: str, body: m.EventOptions | None = None
 ) -> Json:
     """Delete a VM, with notice if its scale set has a terminate notice. The VM leaves
     the fleet when the deletion completes.
@@ -112,7 +112,7 @@ def _operate(
     write: WriteRequest,
     operation: VmOperation,
     name: str,
-    body: m.Timed | None,
+    body: m.EventOptions | None,
     source: EventSource | None = None,  # None for the default
 ) -> Json:
     holder, order = write.holder, m.with_times(order_for(operation, name), body)
@@ -172,7 +172,7 @@ def failed(
     services: ServicesDep,
     write: Write,
     name: str,
-    body: m.Told | None = None,
+    body: m.EventDetails | None = None,
 ) -> Response:
     """Report that a host has failed. This cancels maintenance scheduled for it and
     notifies its VMs.

@@ -95,7 +95,7 @@ function VmBody({ index, at, choose }) {
       }
       <dt>Last request</dt>
       <dd>
-        <${LastRequest} at=${vms.asked[at]} never="none since the service started" />
+        <${LastRequest} at=${vms.last_request[at]} never="none since the service started" />
         ${
           index.silence[at] === "disabled" &&
           html` <span class="badge warn">group disabled</span>`

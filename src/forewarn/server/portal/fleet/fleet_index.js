@@ -86,7 +86,7 @@ function domains({ groups, vms }) {
 function silenceOf({ now, groups, vms }) {
   const limit = Date.parse(now) - SILENT_AFTER;
   const isDisabled = groups.map((group) => group.is_disabled);
-  return vms.asked.map((at, vm) => {
+  return vms.last_request.map((at, vm) => {
     if (isDisabled[vms.group[vm] ?? -1]) return "disabled";
     return at !== null && Date.parse(at) > limit ? null : "not-polling";
   });

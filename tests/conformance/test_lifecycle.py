@@ -1,4 +1,4 @@
-"""The course of an event, and user-initiated operations (6.6 to 6.17)."""
+"""The lifecycle of an event, and user-initiated operations (6.6 to 6.17)."""
 
 import pytest
 from tests.conformance.control import Clock

@@ -51,23 +51,23 @@ def assert_body(vm: VM, event: str, version: str, name: str, *ends: str) -> None
 @fact("4.1a")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_document_is_json_in_utf_8(vm: VM, version: str) -> None:
-    answer = vm.get(version=version)
-    assert answer.status == 200
-    assert answer.header("Content-Type") == "application/json; charset=utf-8"
+    response = vm.get(version=version)
+    assert response.status == 200
+    assert response.header("Content-Type") == "application/json; charset=utf-8"
 
 
 @fact("4.1b")
 def test_a_response_has_a_date(vm: VM) -> None:
     date = vm.get().header("Date") or ""
     form = r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
-    assert re.fullmatch(form, date), f"expected a date as HTTP has it, seen {date!r}"
+    assert re.fullmatch(form, date), f"expected an HTTP date, seen {date!r}"
 
 
 @fact("4.1d")
 def test_the_body_is_sent_with_a_content_length(vm: VM) -> None:
-    answer = vm.get()
-    assert answer.header("Transfer-Encoding") is None
-    assert answer.header("Content-Length") == str(len(answer.body))
+    response = vm.get()
+    assert response.header("Transfer-Encoding") is None
+    assert response.header("Content-Length") == str(len(response.body))
 
 
 @fact("4.1e")
@@ -95,9 +95,9 @@ def test_the_body_is_compact_json_on_one_line(vm: VM, version: str) -> None:
 def test_the_first_document_of_a_group_has_37_bytes(
     fleet: TemporaryFleet, version: str
 ) -> None:
-    answer = fleet.add_standalone_vm().get(version=version)
-    assert answer.body == b'{"DocumentIncarnation":0,"Events":[]}'
-    assert answer.header("Content-Length") == "37"
+    response = fleet.add_standalone_vm().get(version=version)
+    assert response.body == b'{"DocumentIncarnation":0,"Events":[]}'
+    assert response.header("Content-Length") == "37"
 
 
 @fact("4.4a")
