@@ -15,8 +15,9 @@ from tests.engine.support.system import (
     an_emergency,
 )
 
-from forewarn.core.lifecycle.facts import Canceled, Closed
+from forewarn.core.lifecycle.facts import Canceled, Closed, WorkFailed
 from forewarn.core.lifecycle.model import Maintenance, Phase
+from forewarn.engine.queries import explain_maintenance
 from forewarn.errors import NotFound, TooLate
 
 # --- the table ---------------------------------------------------------------
@@ -186,6 +187,18 @@ def test_complete_ends_it_now_if_it_was_shown_long_enough(
     after = system.engine.complete(maintenance.id, by="ops")
     assert (after.phase, after.ended_at) == (Phase.COMPLETED, NOON + MINUTE)
     assert system.plane.document("web-0").events == ()
+
+
+# --- stuck -------------------------------------------------------------------
+
+
+def test_operators_but_not_groups_see_why_the_driver_failed(system: System) -> None:
+    maintenance = stuck(system)
+    (fact,) = system.facts(WorkFailed)
+    for group, is_shown in ((None, True), ("web", False)):
+        explanation = explain_maintenance(system.engine, maintenance.id, group=group)
+        texts = "\n".join(wait.text for wait in explanation.waits)
+        assert (f"web-0: {fact.detail}." in texts) is is_shown
 
 
 # --- close -------------------------------------------------------------------

@@ -77,8 +77,24 @@ def explain_maintenance(
     with engine.store.snapshot() as snapshot:
         maintenance = find_maintenance(snapshot, any_id, group=group)
         now = engine.now(snapshot)
-        explanations = explain_all(snapshot, [maintenance], now, engine.rules, group)
-        return explanations[maintenance.id]
+        facts = [entry.fact for entry in snapshot.facts_of(maintenance.id)]
+        return _explain_one(snapshot, maintenance, facts, now, engine.rules, group)
+
+
+def _explain_one(
+    snapshot: Snapshot,
+    maintenance: Maintenance,
+    facts: Sequence[Fact],
+    now: datetime,
+    rules: Rules,
+    group: str | None,
+) -> Explanation:
+    """Explain a maintenance with these facts; a group does not see why it is stuck."""
+    failures = [fact.detail for fact in facts if isinstance(fact, f.WorkFailed)]
+    failure = failures[-1] if failures and group is None else ""
+    is_waiting = maintenance.phase is Phase.SCHEDULED
+    slice_ = snapshot.slice(groups_of([maintenance] if is_waiting else []))
+    return explain(slice_, maintenance, now, rules, group, failure=failure)
 
 
 def explain_all(
@@ -179,8 +195,7 @@ def story_of_maintenance(
         is_share = len(visible.events) < len(whole.events)
         sights = _sights(snapshot, visible)
         now, rules = engine.now(snapshot), engine.rules
-        explained = explain_all(snapshot, [whole], now, rules, group)
-        waits = explained[whole.id].waits
+        waits = _explain_one(snapshot, whole, facts, now, rules, group).waits
         return story_of(visible, facts, sights, outages, waits=waits, is_share=is_share)
 
 

@@ -51,8 +51,9 @@ def test_explanation_lists_each_wait_with_what_unblocks_it(
         "Reboot of web-0 is blocked.",
         "- Waiting for Redeploy of rack1-node2 (web-1), stuck since 08:22. Until",
         "  2026-01-01 12:15:00Z (in 15 min).",
-        f"    {command}  # run the driver again",
-        "    ends when any VM of group web approves",
+        "    # run the driver again",
+        f"    {command}",
+        "    Ends when any VM of group web approves.",
         "Starts by 2026-01-01 12:15:00Z (in 15 min).",
     ]
 

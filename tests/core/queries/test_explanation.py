@@ -348,6 +348,14 @@ def test_stuck_maintenance_waits_for_an_operator() -> None:
     ]
 
 
+def test_the_reason_of_the_driver_is_shown() -> None:
+    stuck = running(stuck_since=NOON)
+    slice_ = a_slice(maintenances=[stuck])
+    explanation = explain(slice_, stuck, NOON, RULES, failure="virsh: no route.")
+    text = "Stuck: the driver failed on web-9: virsh: no route."
+    assert the_wait(explanation, "work").text == text
+
+
 def test_automatic_retries_are_mentioned() -> None:
     stuck = running(stuck_since=NOON, tries=1)
     wait = the_wait(explained(stuck, rules=Rules(retries=1)), "work")

@@ -321,7 +321,10 @@ def _explanation_lines(plain: object, api: ControlApi) -> Iterator[str]:
         yield _wrapped(f"- {wait.text('text')}{end}")
         for remedy in wait.parts("unblocked_by"):
             text, command = remedy.text("text"), remedy.text("command")
-            yield f"    {command}  # {text}" if command else f"    ends when {text}"
+            if command:  # on a line of its own, to be copied
+                yield f"    # {text}\n    {command}"
+            else:
+                yield _wrapped(f"    Ends when {text}.", 4)
     if explanation.text("phase") == "SCHEDULED":
         latest = format_when(explanation.time("starts_at_latest"), now)
         yield _wrapped(f"Starts by {latest}." if latest else _UNKNOWN_START)

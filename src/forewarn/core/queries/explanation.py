@@ -111,11 +111,13 @@ def explain(
     rules: Rules,
     group: str | None = None,
     limit: int | None = None,
+    failure: str = "",
 ) -> Explanation:
     """Explain the state of `maintenance`.
 
     `slice_` holds everything live in its groups. If `group` is given, other groups are
-    not named. At least the first `limit` waits are included, possibly more.
+    not named. At least the first `limit` waits are included, possibly more. `failure`
+    is what the driver reported when it failed.
     """
     due = policy.is_due(maintenance, now)
     shown = shown_maintenance(maintenance, group)
@@ -125,7 +127,8 @@ def explain(
         )
         latest = _starts_at_latest(slice_, maintenance, waits, now)
     else:
-        waits = tuple(_after_start(shown, now, rules, is_busy=bool(maintenance.to_do)))
+        is_busy = bool(maintenance.to_do)
+        waits = tuple(_after_start(shown, now, rules, failure, is_busy=is_busy))
         latest = None
     return Explanation(
         phase=maintenance.phase,
@@ -410,7 +413,12 @@ def _starts_at_latest(
 
 
 def _after_start(
-    maintenance: Maintenance, now: datetime, rules: Rules, *, is_busy: bool
+    maintenance: Maintenance,
+    now: datetime,
+    rules: Rules,
+    failure: str,
+    *,
+    is_busy: bool,
 ) -> Iterator[WaitReason]:
     if maintenance.phase is not Phase.STARTED:
         return
@@ -429,7 +437,7 @@ def _after_start(
                 since=maintenance.started_at,
                 until=opens,
             )
-        yield _work(maintenance, rules)
+        yield _work(maintenance, rules, failure)
     ends = policy.ends_at(maintenance, rules)
     if ends is None:
         yield _failure(maintenance)
@@ -442,7 +450,7 @@ def _after_start(
         )
 
 
-def _work(maintenance: Maintenance, rules: Rules) -> WaitReason:
+def _work(maintenance: Maintenance, rules: Rules, failure: str) -> WaitReason:
     to_do = join_names(maintenance.to_do)
     complete = _by_command("complete", maintenance.id)
     if maintenance.stuck_since is None:
@@ -452,11 +460,12 @@ def _work(maintenance: Maintenance, rules: Rules) -> WaitReason:
             since=maintenance.started_at,
             unblocked_by=(Remedy(text="the driver reports success"), *complete),
         )
+    cause = failure.rstrip(".")
     again = Remedy(text="the service retries automatically")
     commands = [_by_command(verb, maintenance.id) for verb in ("retry", "close")]
     return WaitReason(
         kind=WaitKind.WORK,
-        text=f"Stuck: the driver failed on {to_do}.",
+        text=f"Stuck: the driver failed on {to_do}{f': {cause}' if cause else ''}.",
         since=maintenance.stuck_since,
         unblocked_by=(
             *((again,) if is_retry_left(maintenance, rules) else ()),
