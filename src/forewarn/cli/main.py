@@ -131,8 +131,23 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
             raise WrongUsage(f"unknown option {old}; it is now called {new}")
     args = parser(own).parse_args(own)
     args.program = program
+    _refuse_renamed_variables(args)
     options.apply_environment(args)
     return args
+
+
+def _refuse_renamed_variables(args: argparse.Namespace) -> None:
+    """Raise `WrongUsage` if the environment has the old name of one of the options."""
+    known = {
+        option.flag for several in getattr(args, "options", ()) for option in several
+    }
+    for old, new in _RENAMED_FLAGS.items():
+        variable = options.variable_of(old)
+        if new in known and os.environ.get(variable):
+            raise WrongUsage(
+                f"unknown variable ${variable}; it is now called"
+                f" ${options.variable_of(new)}"
+            )
 
 
 def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:

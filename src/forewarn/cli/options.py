@@ -45,7 +45,7 @@ class Option:
     @property
     def variable(self) -> str:
         """Environment variable that sets the option."""
-        return self.own_variable or f"FOREWARN_{self.name.upper()}"
+        return self.own_variable or variable_of(self.flag)
 
     def from_environment(self) -> object:
         """Read the value from the environment; None if the variable is not set."""
@@ -60,6 +60,11 @@ class Option:
             return self.read(text)
         except argparse.ArgumentTypeError as error:
             raise WrongUsage(f"${self.variable}: {error}") from error
+
+
+def variable_of(flag: str) -> str:
+    """Return the usual environment variable of a flag."""
+    return f"FOREWARN_{flag.lstrip('-').replace('-', '_').upper()}"
 
 
 JSON = Option(flag="--json", switch=True, help="print JSON")
