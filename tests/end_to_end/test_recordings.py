@@ -107,7 +107,7 @@ def record_events(path: Path) -> None:
 def test_a_recorded_event_is_replayed_in_the_same_order(
     tmp_path: Path,
 ) -> None:
-    path = tmp_path / "tape.jsonl"
+    path = tmp_path / "recording.jsonl"
     record_events(path)
     recording = read_recording(path)
     assert [each[0] for each in outlines(recording)] == [0, 1, 2, 3, 4, 5, 0]
@@ -134,7 +134,7 @@ def test_a_recorded_event_is_replayed_in_the_same_order(
 
 
 def test_a_killed_recording_can_be_continued(tmp_path: Path) -> None:
-    path = tmp_path / "tape.jsonl"
+    path = tmp_path / "recording.jsonl"
     with Rehearsal() as rehearsal:
         words = recording(path, rehearsal.endpoint)
         with running(*words) as it:
@@ -151,7 +151,7 @@ def test_a_killed_recording_can_be_continued(tmp_path: Path) -> None:
 
 
 def test_an_approval_during_a_replay_is_printed_with_its_vm(tmp_path: Path) -> None:
-    path = tmp_path / "tape.jsonl"
+    path = tmp_path / "recording.jsonl"
     path.write_text(text_of(a_recording(a_recorded_document(a_raw_event()))))
     words = ["--metadata", "127.0.0.1:0", "--expect-approval"]
     with running("replay", path, *words) as it:
@@ -166,7 +166,7 @@ def test_a_full_disk_keeps_what_was_recorded(tmp_path: Path) -> None:
     folder = tmp_path / "disk"
     folder.mkdir()
     with a_small_disk(folder) as disk:
-        path = disk.outside / "tape.jsonl"
+        path = disk.outside / "recording.jsonl"
         long = a_recorded_document(a_raw_event(Resources=["web"] * 2_000))  # many pages
         with RecordingFile.create(path, a_header()) as recording:
             recording.add(a_recorded_document())

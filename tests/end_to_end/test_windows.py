@@ -151,7 +151,7 @@ def test_approve_starts_the_event(tmp_path: Path) -> None:
 
 
 def test_record_writes_a_recording_until_ctrl_c(tmp_path: Path) -> None:
-    path = tmp_path / "tape.jsonl"
+    path = tmp_path / "recording.jsonl"
     with Rehearsal() as rehearsal:
         words = ("record", "-o", path, "--append", "--endpoint", rehearsal.endpoint)
         with running(tmp_path, *words) as record:

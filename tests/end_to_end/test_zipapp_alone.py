@@ -166,7 +166,7 @@ def test_the_zipapp_reports_that_it_lacks_the_service(archive: Path) -> None:
 
 
 def test_the_zipapp_records_but_does_not_replay(archive: Path, tmp_path: Path) -> None:
-    recording = tmp_path / "tape.jsonl"
+    recording = tmp_path / "recording.jsonl"
     recording.write_text(text_of(a_recording(a_recorded_document(a_raw_event()))))
     scrubbed = tmp_path / "scrubbed.jsonl"
     run_zipapp(

@@ -43,7 +43,7 @@ def test_a_recording_is_read_back_unchanged() -> None:
 
 def test_every_line_is_json_with_relative_and_absolute_time() -> None:
     header, first, *_ = map(json.loads, text_of(WHOLE).splitlines())
-    assert header["tape"] == 1
+    assert header["recording"] == 1
     assert header["began"] == "2026-01-31T12:00:00Z"
     assert first["after_seconds"] == 0.25
     assert first["date"] == "2026-01-31T12:00:00.250Z"
@@ -55,6 +55,17 @@ def test_an_object_without_events_in_an_older_recording_is_read_as_empty() -> No
     assert older != text_of(WHOLE)
     (first, *_) = parse_recording(older, "recording.jsonl").documents
     assert first.document == {"DocumentIncarnation": 0, "Events": []}
+
+
+def test_the_keys_of_older_recordings_are_read() -> None:
+    older = text_of(WHOLE)
+    for name, former in (("recording", "tape"), ("failure", "trouble")):
+        assert f'"{name}":' in older
+        older = older.replace(f'"{name}":', f'"{former}":')
+    older = older.replace('"message":', '"says":')
+    assert parse_recording(older, "recording.jsonl") == parse_recording(
+        text_of(WHOLE), "recording.jsonl"
+    )
 
 
 def test_unknown_header_values_are_omitted() -> None:
@@ -123,7 +134,7 @@ def test_unknown_lines_and_keys_are_skipped() -> None:
         ),
         ('{"after_seconds":9,"document":[]}', "must be an object or null"),
         ('{"after_seconds":9,"document":{"Events":[{}]}}', "has no EventId"),
-        ('{"after_seconds":9,"trouble":503}', "trouble must be text"),
+        ('{"after_seconds":9,"failure":503}', "failure must be text"),
     ],
 )
 def test_an_invalid_line_is_reported_with_its_number(line: str, sentence: str) -> None:
@@ -138,10 +149,10 @@ def test_an_invalid_line_is_reported_with_its_number(line: str, sentence: str) -
     [
         ("", "not valid JSON"),
         ('{"Events":[]}\n', "the first line is not a header of recording format 1"),
-        ('{"tape":2}\n', "made by a newer version of forewarn"),
-        ('{"tape":1}\n', "began must be a time"),
-        ('{"tape":1,"began":"2026-01-31T12:00:00"}\n', "began must be a time"),
-        ('{"tape":1,"began":"0001-01-01T00:00:00Z"}\n', "began must be a time"),
+        ('{"recording":2}\n', "made by a newer version of forewarn"),
+        ('{"recording":1}\n', "began must be a time"),
+        ('{"recording":1,"began":"2026-01-31T12:00:00"}\n', "began must be a time"),
+        ('{"recording":1,"began":"0001-01-01T00:00:00Z"}\n', "began must be a time"),
     ],
 )
 def test_an_invalid_recording_is_refused(text: str, sentence: str) -> None:

@@ -19,6 +19,9 @@ from forewarn.protocol.versions import NEWEST
 #: The version of the format.
 VERSION = 1
 
+#: Keys of recordings that earlier versions made, and their names today.
+_FORMERLY = {"tape": "recording", "trouble": "failure", "says": "message"}
+
 _LONGEST = 100 * 365 * 86_400.0  # seconds; larger values overflow dates
 _YEARS = range(1970, 9000)
 _NOT_BEFORE = "NotBefore"
@@ -100,7 +103,7 @@ class Recording:
 def write_header(header: RecordingHeader) -> str:
     """Return the first line."""
     plain = {
-        "tape": VERSION,
+        "recording": VERSION,
         "recorded_with": header.recorded_with,
         "began": _format_time(header.began),
         "api_version": header.api_version,
@@ -128,8 +131,8 @@ def line_content(line: Line) -> Mapping[str, object]:
                 "document": line.document,
             }
         case RecordedFailure():
-            details = {"says": line.message} if line.message else {}
-            return {"trouble": line.what, **details}
+            details = {"message": line.message} if line.message else {}
+            return {"failure": line.what, **details}
         case RecordingResumed():
             return {"resumed": True}
         case RecordingEnd():
@@ -191,7 +194,7 @@ def _is_json(text: str) -> bool:
 
 def _parse_header(text: str) -> RecordingHeader:
     plain = _parse_object(text)
-    if plain.get("tape") != VERSION:
+    if plain.get("recording") != VERSION:
         raise Malformed(
             f"the first line is not a header of recording format {VERSION}: the file"
             " is not a recording, or was made by a newer version of forewarn"
@@ -222,9 +225,9 @@ def _parse_line(text: str, before: float) -> Line | None:
             status=status if isinstance(status, int) else 200,
             headers=_headers(plain.get("headers")),
         )
-    if "trouble" in plain:
-        message = _text(plain, "says") or ""
-        what = _text(plain, "trouble")
+    if "failure" in plain:
+        message = _text(plain, "message") or ""
+        what = _text(plain, "failure")
         return RecordedFailure(after=after, what=what, message=message)
     if "resumed" in plain:
         return RecordingResumed(after=after)
@@ -238,7 +241,7 @@ def _parse_object(text: str) -> Mapping[str, object]:
         raise Malformed("the line is not valid JSON") from error
     if not isinstance(plain, dict):
         raise Malformed("the line is not a JSON object")
-    return plain
+    return {_FORMERLY.get(name, name): value for name, value in plain.items()}
 
 
 def _document(value: object) -> Mapping[str, object] | None:

@@ -119,9 +119,9 @@ def test_signal_ends_the_recording_properly(
     assert kinds(read_recording(path).lines) == [RecordedDocument, RecordingEnd]
     summary = json.loads(capsys.readouterr().out)
     assert summary == {
-        "tape": str(path),
+        "recording": str(path),
         "documents": 1,
-        "troubles": 0,
+        "failures": 0,
         "seconds": summary["seconds"],
     }
     assert signal.getsignal(number) is before

@@ -56,7 +56,7 @@ def test_replay_prints_json(path: Path, run: Cli) -> None:
     assert first["documents"] == 3
     assert first["metadata"][0].startswith("http://127.0.0.1:")
     assert [*lines[0]] == ["at", "document"]
-    assert lines[2]["trouble"] == "503"
+    assert lines[2]["failure"] == "503"
     assert last == {"over": True}
 
 

@@ -135,4 +135,4 @@ def test_result_as_json(receiver: Receiver, run: Cli, status: int, code: int) ->
 def test_unreachable_target_as_json(run: Cli) -> None:
     result = json.loads(run("notify test http://127.0.0.1:1 --json", code=1))
     assert (result["status"], result["delivered"]) == (None, False)
-    assert result["said"] == "http://127.0.0.1:1 refused the connection"
+    assert result["message"] == "http://127.0.0.1:1 refused the connection"

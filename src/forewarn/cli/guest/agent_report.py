@@ -256,7 +256,7 @@ def _plain_story(story: EventStory) -> Mapping[str, object]:
         **_plain_summary(story.summary),
         "verdict": [*story.verdict],
         "story": [
-            {"at": _text(entry.at), "after_seconds": entry.after, "said": entry.text}
+            {"at": _text(entry.at), "after_seconds": entry.after, "text": entry.text}
             for entry in story.entries
         ],
     }

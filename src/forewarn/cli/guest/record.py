@@ -60,7 +60,7 @@ approves events. `forewarn replay` serves the recording.
 With --scrub, names, ids and times are replaced, so that you can share the
 recording. To scrub an existing recording, add --recording."""
 
-_DETAILS = ("status", "headers", "says")  # of a line
+_DETAILS = ("status", "headers", "message")  # of a line
 _LAST_REQUEST = 5.0  # seconds for the request in flight when the recording ends
 
 
@@ -251,9 +251,9 @@ class _RecordingSession:
         if self._as_json:
             write_json(
                 {
-                    "tape": str(self._file.path),
+                    "recording": str(self._file.path),
                     "documents": documents,
-                    "troubles": failures,
+                    "failures": failures,
                     "seconds": seconds,
                 }
             )
@@ -356,7 +356,7 @@ def _scrub(args: argparse.Namespace, path: Path) -> int:
             scrubbed.add(scrubber.scrub(line))
     documents, seconds = len(recording.documents), round(recording.length)
     if args.json:
-        write_json({"tape": str(path), "documents": documents, "seconds": seconds})
+        write_json({"recording": str(path), "documents": documents, "seconds": seconds})
     else:
         total = count(documents, "document")
         write(f"{path}: {total} in {format_duration(seconds)}, scrubbed")

@@ -131,7 +131,7 @@ def _test(args: argparse.Namespace) -> int:
                 "delivered": is_success,
                 "status": None if response is None else response.status,
                 "seconds": round(seconds, 3),
-                "said": message,
+                "message": message,
             }
         )
     elif is_success:

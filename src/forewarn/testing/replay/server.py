@@ -47,7 +47,7 @@ class Replay:
 
     def __init__(
         self,
-        tape: Recording | Path | str,
+        recording: Recording | Path | str,
         *,
         speed: float = 1.0,
         shown: float = 1.0,
@@ -65,9 +65,9 @@ class Replay:
         request, or immediately if `is_eager`. Each document is shown for at least
         `shown` real seconds.
         """
-        if not isinstance(tape, Recording):
-            tape = read_recording(Path(tape))
-        self.recording = tape
+        if not isinstance(recording, Recording):
+            recording = read_recording(Path(recording))
+        self.recording = recording
         self.schedule = schedule_of(self.recording, speed=speed, shown=shown)
         self.vms = vms_of(self.recording, vm)
         self.is_over = Event()
