@@ -241,7 +241,7 @@ def _parse_object(text: str) -> Mapping[str, object]:
         raise Malformed("the line is not valid JSON") from error
     if not isinstance(plain, dict):
         raise Malformed("the line is not a JSON object")
-    return {_FORMERLY.get(name, name): value for name, value in plain.items()}
+    return {_FORMERLY.get(name, str(name)): value for name, value in plain.items()}
 
 
 def _document(value: object) -> Mapping[str, object] | None:
