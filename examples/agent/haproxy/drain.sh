@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drains this VM from load balancers before an event, and puts it back afterwards.
+# Drains this VM from load balancers before an event, and puts it back afterward.
 # Needs socat, and the runtime API of each HAProxy at level admin.
 #
 # A file for each event marks that this hook drained the server. When the last file goes,

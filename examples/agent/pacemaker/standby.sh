@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts this VM's Pacemaker node on standby before an event, and back online afterwards.
+# Puts this VM's Pacemaker node on standby before an event, and back online afterward.
 # Needs Pacemaker's crm_attribute and crm_resource, and either pcs or crm.
 #
 # A file for each event marks that this hook put the node on standby. When the last file
