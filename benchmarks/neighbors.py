@@ -87,7 +87,7 @@ _MADE_UP = b"".join(_approval(100 * number) for number in range(20))
 _ATTACKS: Mapping[str, Attack] = {
     "pipelined documents": Attack(data=_head("GET", _EVENTS) * 500),
     "pipelined instance data": Attack(data=_head("GET", _INSTANCE) * 500),
-    "large heads": Attack(data=b"".join(map(_large_head, range(20)))),
+    "large request headers": Attack(data=b"".join(map(_large_head, range(20)))),
     "tiny chunks": Attack(
         data=_head("POST", _EVENTS, "Transfer-Encoding: chunked")
         + b"1\r\nx\r\n" * 60_000

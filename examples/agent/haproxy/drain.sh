@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Drains this VM from load balancers before an event, and puts it back afterwards.
+# Drains this VM from load balancers before an event, and puts it back afterward.
 # Needs socat, and the runtime API of each HAProxy at level admin.
 #
-# A file for each event marks that this hook drained the server. When the last file goes,
-# the server is put back. A server that someone else took out has no file and stays out.
+# A file for each event records that this hook drained the server. When the last file is
+# removed, the server is put back. A server that someone else took out has no file and
+# stays out.
 set -euo pipefail
 
 # The id becomes part of a file name, so reject other characters.

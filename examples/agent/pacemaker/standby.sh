@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Puts this VM's Pacemaker node on standby before an event, and back online afterwards.
+# Puts this VM's Pacemaker node on standby before an event, and back online afterward.
 # Needs Pacemaker's crm_attribute and crm_resource, and either pcs or crm.
 #
-# A file for each event marks that this hook put the node on standby. When the last file
-# goes, the node goes back online. A node that someone else put on standby has no file
-# and stays on standby.
+# A file for each event records that this hook put the node on standby. When the last
+# file is removed, the node goes back online. A node that someone else put on standby has
+# no file and stays on standby.
 set -euo pipefail
 
 # The id becomes a file name, so reject other characters.
