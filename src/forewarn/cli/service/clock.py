@@ -70,4 +70,4 @@ def _lines(plain: object) -> Iterator[str]:
     yield f"{format_time(reply.time('now')) or 'unknown'} ({reply.text('clock')} clock)"
     if until := reply.time("stands_still_until"):
         system = format_time(reply.time("system_now"))
-        yield f"stands still until {format_time(until)} (system clock: {system})"
+        yield f"paused until {format_time(until)} (system clock: {system})"
