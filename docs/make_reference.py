@@ -44,9 +44,9 @@ def _settings() -> Iterator[str]:
     yield "variable, or in the TOML file specified with `--config`. Flags take"
     yield "precedence over environment variables, which take precedence over the file."
     yield ""
-    yield "The control API's token comes from `FOREWARN_TOKEN`, or from the `token` file"
-    yield "in the state directory. The state directory is `$FOREWARN_STATE_DIR` if that"
-    yield "variable is set, and otherwise `$XDG_STATE_HOME/forewarn` or"
+    yield "The control API's token comes from `FOREWARN_TOKEN`, or from the `token`"
+    yield "file in the state directory. The state directory is `$FOREWARN_STATE_DIR` if"
+    yield "that variable is set, and otherwise `$XDG_STATE_HOME/forewarn` or"
     yield "`~/.local/state/forewarn`."
     yield ""
     yield "| flag | environment variable | key in the file | default | description |"
@@ -74,15 +74,9 @@ def _commands() -> Iterator[str]:
     yield "| code | meaning |"
     yield "|---|---|"
     yield "| 0 | success |"
-    yield (
-        "| 1 | the command failed or was rejected, or a check such as `health` or"
-        " `rehearse` failed |"
-    )
+    yield "| 1 | failure, rejected request, or failed check (`health`, `rehearse`) |"
     yield "| 2 | usage error |"
-    yield (
-        "| 130 | Ctrl-C, except in commands that are normally stopped this way, such"
-        " as `serve` |"
-    )
+    yield "| 130 | Ctrl-C, except where this is the usual way to stop (`serve`) |"
     yield "| 141 | the program that reads the output has exited, for example `head` |"
     for command in main_.COMMANDS:
         yield from _help(command)

@@ -135,7 +135,7 @@ def test_a_refusal_names_the_file(service: Service, tmp_path: Path, run: Cli) ->
         ("[[hosts]]\nname =", ", line 2: not valid TOML: Invalid value"),
         (
             '[[vms]]\nname = "a"\nzone = 2026-01-01\n',
-            ": 2026-01-01 is a time; for text, write",
+            ": 2026-01-01 is a date or time; for a string, use",
         ),
     ],
 )

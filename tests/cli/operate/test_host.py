@@ -71,7 +71,9 @@ def test_maintenance_of_an_empty_host_creates_no_event(
     service: Service, command: str, run: Cli
 ) -> None:
     respond_with_maintenance(service, command)
-    assert run(f"host {command} host-a") == "host-a has no VMs; no group was notified\n"
+    assert (
+        run(f"host {command} host-a") == "host-a has no VMs, so no group was notified\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,7 @@ def test_maintenance_of_an_empty_host_creates_no_event(
         (
             "recovered",
             of_host(phase="STARTED", cause="host-failure"),
-            f"ending: Reboot of host-a (web-0), after its minimum display time ({M1})",
+            f"ending after its minimum display time: Reboot of host-a (web-0) ({M1})",
         ),
         (
             "recovered",

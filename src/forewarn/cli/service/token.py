@@ -103,7 +103,9 @@ def _create(args: argparse.Namespace) -> int:
     now = api.now()  # requested first: if it failed later, the token would be lost
     token = object_from(api.request("POST", "/v1/tokens", body))
     # The token alone is on standard output, for $(forewarn token create ...).
-    about = f"created token {token.text('name')} ({_described(token, now)})"
+    about = (
+        f"Created token {token.text('name')} ({_role(token)}), {_validity(token, now)}."
+    )
     sys.stderr.write(f"{paragraph(about)}\nThe token will not be shown again:\n")
     sys.stderr.flush()
     write(token.text("token") or "")
@@ -164,10 +166,9 @@ def _body(args: argparse.Namespace) -> dict[str, object]:
     return body
 
 
-def _described(token: JsonObject, now: datetime) -> str:
+def _validity(token: JsonObject, now: datetime) -> str:
     until = format_when(token.time("expires_at"), now)
-    ends = f"valid until {until}" if until else "valid until revoked"
-    return f"{_role(token)}, {ends}"
+    return f"valid until {until}" if until else "valid until revoked"
 
 
 def _role(token: JsonObject) -> str:
