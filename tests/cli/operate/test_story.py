@@ -49,7 +49,8 @@ def test_explanation_lists_each_wait_with_what_unblocks_it(
     service.respond("GET", f"{PATH}/explain", explanation)
     assert run(f"events explain {M1}").splitlines() == [
         "Reboot of web-0 is blocked.",
-        "- Waiting for Redeploy of rack1-node2 (web-1), stuck since 08:22. The wait ends",
+        "- Waiting for Redeploy of rack1-node2 (web-1), stuck since 08:22. The wait"
+        " ends",
         "  at 2026-01-01 12:15:00Z (in 15 min).",
         "    # run the driver again",
         f"    {command}",
