@@ -180,7 +180,7 @@ class Config:
         "control.tls_cert",
         read_text,
         "TLS certificate for the control API (PEM), including intermediate"
-        " certificates; the API then accepts only HTTPS",
+        " certificates; if set, the API accepts only HTTPS",
         metavar="FILE",
         shown_default="none",
     )
@@ -268,7 +268,7 @@ class Config:
     default_vm: str | None = _setting(
         "metadata.default_vm",
         read_text,
-        "VM that unidentified clients act as; only on loopback, or with --open",
+        "VM that unidentified clients act as; applies only on loopback or with --open",
         metavar="NAME",
         shown_default="the first VM in the fleet",
     )
@@ -292,9 +292,9 @@ class Config:
     requests_per_second: float = _setting(  # per VM; 0 means no limit
         "metadata.requests_per_second",
         number("requests", 0, 1_000_000, is_text=True),
-        "maximum requests per second from each VM; further requests return 429",
+        "maximum requests per second from each VM; further ones receive a 429 response",
         default=0,
-        shown_default="0, no limit",
+        shown_default="0 (no limit)",
     )
     connections_per_vm: int = _setting(
         "metadata.connections_per_vm",
@@ -344,7 +344,8 @@ class Config:
     driver_backoff: float = _setting(  # seconds
         "driver.backoff",
         _read_seconds,
-        "seconds before the first retry; doubles with each further retry, up to 300",
+        "seconds before the first retry; the delay doubles with each further retry, up"
+        " to 300 seconds",
         default=5,
     )
     driver_timeout: float = _setting(  # seconds; 0 means no limit
@@ -441,7 +442,7 @@ class Config:
         number("seconds", 0, 120, is_text=True),
         "seconds to delay the first response to a disabled group, at most 120",
         default=0,
-        shown_default="0, no delay",
+        shown_default="0 (no delay)",
     )
     seed: int | None = _setting(  # None if ids and jitter are random
         "rehearsal.seed",

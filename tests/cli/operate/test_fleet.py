@@ -221,7 +221,7 @@ def test_limited_vms_are_shown_after_the_fleet(service: Service, run: Cli) -> No
     serve_fleet(service, limited)
     last = run("fleet show").removeprefix(SHOWN)
     assert last.startswith(
-        "limited: VM web-0: 12 rejected (connections 3, approvals 9)"
+        "limited: VM web-0: 12 rejections (connections 3, approvals 9)"
     )
 
 

@@ -94,7 +94,7 @@ def register(subcommands: Subcommands) -> None:
         common=(JSON,),
     )
     parser.add_argument(
-        "document", metavar="DOCUMENT", help="file to read; - reads standard input"
+        "document", metavar="DOCUMENT", help="file to read, or - for standard input"
     )
     add(
         parser,

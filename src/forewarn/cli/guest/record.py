@@ -54,7 +54,7 @@ from forewarn.signals import StopSignal, stop_on_signals
 
 _DESCRIPTION = """\
 Record each document that differs from the previous one, and each failed request,
-until you press Ctrl-C. Run this command in a VM, on Azure or elsewhere. It never
+until you press Ctrl-C. Run this command in a VM, on Azure or elsewhere. Recording never
 approves events. To serve the recording, run `forewarn replay`.
 
 With --scrub, names, IDs and times are replaced, so that you can share the
@@ -65,7 +65,12 @@ _LAST_REQUEST = 5.0  # seconds for the request in flight when the recording ends
 
 
 _OPTIONS = (
-    Option(flag="--output", short="-o", metavar="FILE", help="file to create"),
+    Option(
+        flag="--output",
+        short="-o",
+        metavar="FILE",
+        help="file to write the recording to",
+    ),
     Option(
         flag="--append", switch=True, help="continue the recording if the file exists"
     ),
@@ -90,7 +95,7 @@ _OPTIONS = (
         flag="--api-version",
         metavar="VERSION",
         read=argument(checked_version),
-        help="api-version to request",
+        help="api-version to use in requests",
         shown_default=f"{NEWEST.name}; with --append, the recording's version",
     ),
     POLL,

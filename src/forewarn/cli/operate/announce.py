@@ -69,7 +69,7 @@ EMERGENCY = (
     Option(
         flag="--emergency",
         switch=True,
-        help="allow less than the minimum notice, or none; requires --reason",
+        help="allow less notice than the minimum, or none; requires --reason",
     ),
     Option(
         flag="--ignore-blockers",

@@ -60,9 +60,9 @@ _VERBS: Mapping[str, _Verb] = {
     ),
     "approve": _Verb(
         summary="approve events so that the operation starts early",
-        description="Approve an event on behalf of its VMs. If ID is a maintenance"
-        " operation, approve all of its events. Once all of its events are approved,"
-        " the operation starts unless it is blocked.",
+        description="Approve an event on behalf of its VMs. If ID identifies a"
+        " maintenance operation, approve all of its events. Once all of an"
+        " operation's events are approved, the operation starts unless it is blocked.",
     ),
     "cancel": _Verb(
         summary="cancel an operation before it starts",

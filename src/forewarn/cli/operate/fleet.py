@@ -83,7 +83,7 @@ def register(subcommands: Subcommands) -> None:
         ),
     )
     parser.add_argument(
-        "file", metavar="FILE", help="fleet file (TOML); - reads standard input"
+        "file", metavar="FILE", help="fleet file (TOML), or - for standard input"
     )
     add_command(
         commands,
@@ -202,7 +202,8 @@ def _limited_line(vm: JsonObject, now: datetime) -> str:
     kinds = ", ".join(f"{kind} {times}" for kind, times in limits.items())
     last = vm.time("last")
     when = f", most recently {format_distance(last, now)}" if last else ""
-    return f"VM {vm.text('name')}: {vm.number('refused')} rejected ({kinds}){when}"
+    total = count(vm.number("refused") or 0, "rejection")
+    return f"VM {vm.text('name')}: {total} ({kinds}){when}"
 
 
 def _group_row(

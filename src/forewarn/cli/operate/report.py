@@ -43,7 +43,7 @@ def register(subcommands: Subcommands) -> None:
                 flag="--month",
                 metavar="YYYY-MM",
                 read=_read_month,
-                help="month of the report",
+                help="month to report on",
                 shown_default="the current month",
             ),
             Option(

@@ -56,7 +56,7 @@ _OPERATIONS: Mapping[str, _Operation] = {
         summary="reimage a VM, which also reboots it",
         description="Reimage a VM, which also reboots it. Its group gets 15 minutes'"
         " notice and can approve the operation early. The VM is reimaged immediately"
-        " if Scheduled Events is disabled for its group, unless the source is"
+        " if Scheduled Events is disabled for its group, unless --source is"
         " platform.",
         done="reimaged",
         plural="reimaging",

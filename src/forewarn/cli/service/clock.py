@@ -31,7 +31,8 @@ def register(subcommands: Subcommands) -> None:
         "show",
         _show,
         summary="show the service's clock",
-        description="Show the service's clock, which can differ from this machine's.",
+        description="Show the service's clock, which can differ from this machine's"
+        " clock.",
         example="forewarn clock show",
     )
     parser = add_command(

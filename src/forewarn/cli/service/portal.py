@@ -8,9 +8,9 @@ from forewarn.cli.output import fields, write_response
 from forewarn.cli.responses import object_from
 
 _DESCRIPTION = """\
-Print the address of the portal, the service's web interface, and a token to sign
-in with. This is the token that the command itself uses. Anyone who has it can do
-everything that you can do."""
+Print the portal's address and a token to sign in with. The portal is the
+service's web interface. The token is the one that this command uses itself;
+anyone who has it can do everything that you can do."""
 
 
 def register(subcommands: Subcommands) -> None:

@@ -130,7 +130,7 @@ def _lines(tokens: Sequence[object], api: ControlApi) -> Iterator[str]:
         if refused := token.number("refused"):
             yield (
                 f"limited: token {token.text('name')}: {count(refused, 'request')}"
-                " rejected recently because of too many requests at once"
+                " rejected recently because of too many concurrent requests"
             )
 
 
