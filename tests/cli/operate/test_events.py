@@ -77,7 +77,7 @@ def test_event_is_approved_alone_by_its_id_in_any_case(
     service.respond("POST", f"/v1/events/{E2}/approve", events[1])
     assert run(f"events approve {lower}") == (
         f"approved: event {E2} for group db\n"
-        "Reboot of web-0, web-1 is SCHEDULED; 2 of 2 events not approved\n"
+        "Reboot of web-0, web-1 is SCHEDULED; 2 of 2 events are not approved yet\n"
         f"    ({M1})\n"
     )
     assert service.only("POST").path == f"/v1/events/{E2}/approve"

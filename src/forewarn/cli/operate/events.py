@@ -222,7 +222,9 @@ def _state_lines(plain: object) -> Iterator[str]:
     left = len(maintenance.events) - maintenance.approved
     waits = maintenance.phase == "SCHEDULED" and left
     still = (
-        f"; {left} of {len(maintenance.events)} events not approved" if waits else ""
+        f"; {left} of {len(maintenance.events)} events are not approved yet"
+        if waits
+        else ""
     )
     yield paragraph(
         f"{maintenance.title} is {maintenance.phase}{still} ({maintenance.id})"

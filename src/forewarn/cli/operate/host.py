@@ -163,6 +163,6 @@ def _outcome(command: str, maintenance: MaintenanceResponse, now: datetime) -> s
 
 def _state(maintenance: MaintenanceResponse, now: datetime) -> str:
     if maintenance.phase == "STARTED":
-        return f"has been STARTED since {format_when(maintenance.started_at, now)}"
+        return f"started at {format_when(maintenance.started_at, now)}"
     when = format_when(maintenance.not_before, now)
     return f"is already SCHEDULED, not before {when}"
