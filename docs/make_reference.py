@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parent / "reference"
 def pages() -> Mapping[str, str]:
     """Return the text of each page by its file name."""
     contents = {
-        "settings.md": ("Settings of the service", _settings()),
+        "settings.md": ("Service settings", _settings()),
         "commands.md": ("Commands", _commands()),
         "api.md": ("Control API", _api()),
         "metrics.md": ("Metrics", _metrics()),
@@ -41,12 +41,12 @@ def pages() -> Mapping[str, str]:
 
 def _settings() -> Iterator[str]:
     yield "You can set each setting as a flag of `forewarn serve`, as an environment"
-    yield "variable, or in the TOML file that `--config` names. Flags take precedence"
-    yield "over environment variables, and environment variables over the file."
+    yield "variable, or in the TOML file specified with `--config`. Flags take"
+    yield "precedence over environment variables, which take precedence over the file."
     yield ""
-    yield "The token for the control API comes from `FOREWARN_TOKEN`, or from the file"
-    yield "`token` in the state directory. The state directory is"
-    yield "`$FOREWARN_STATE_DIR` if it is set, otherwise `$XDG_STATE_HOME/forewarn` or"
+    yield "The control API's token comes from `FOREWARN_TOKEN`, or from the `token`"
+    yield "file in the state directory. The state directory is `$FOREWARN_STATE_DIR` if"
+    yield "that variable is set, and otherwise `$XDG_STATE_HOME/forewarn` or"
     yield "`~/.local/state/forewarn`."
     yield ""
     yield "| flag | environment variable | key in the file | default | description |"
@@ -74,10 +74,10 @@ def _commands() -> Iterator[str]:
     yield "| code | meaning |"
     yield "|---|---|"
     yield "| 0 | success |"
-    yield "| 1 | failure, refusal, or a failed check such as `health` or `rehearse` |"
+    yield "| 1 | failure, rejected request, or failed check (`health`, `rehearse`) |"
     yield "| 2 | usage error |"
-    yield "| 130 | Ctrl-C, unless it is the usual way to stop, as with `serve` |"
-    yield "| 141 | nothing reads the output any longer, as with `head` |"
+    yield "| 130 | Ctrl-C, except where this is the usual way to stop (`serve`) |"
+    yield "| 141 | the program that reads the output has exited, for example `head` |"
     for command in main_.COMMANDS:
         yield from _help(command)
     yield ""

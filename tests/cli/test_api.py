@@ -42,7 +42,7 @@ def test_unreachable_service_is_reported(run: Cli) -> None:
         message = run(f"clock show --url {url}", code=1)
     assert message == (
         f"forewarn: cannot connect to {url}: connection refused; is `forewarn serve`"
-        " running there? (--url)\n"
+        " running there? (check --url)\n"
     )
 
 
@@ -55,7 +55,7 @@ def test_response_of_another_shape_is_an_error_message(
     service: Service, run: Cli
 ) -> None:
     service.respond("GET", "/v1/clock", [1, 2])
-    assert "cannot understand" in run("clock show", code=1)
+    assert "unexpected response" in run("clock show", code=1)
 
 
 def test_the_token_is_found_in_the_state_directory(

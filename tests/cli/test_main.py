@@ -115,7 +115,7 @@ def test_terminal_without_unicode_gets_escaped_json(service: Service) -> None:
 def test_bug_is_reported_without_a_traceback(service: Service, run: Cli) -> None:
     service.set_clock("0001-01-01T00:00:00+14:00")  # before year 1 in UTC
     err = run("clock show", code=1)
-    assert err.startswith("forewarn: internal error, please report it")
+    assert err.startswith("forewarn: internal error; please report it")
     assert "OverflowError" in err
     assert "Traceback" not in err
 
@@ -127,8 +127,8 @@ def test_clock_that_python_cannot_read_is_an_error_message() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        "forewarn: the system clock is set beyond the year 2262, which Python cannot"
-        " read; correct the clock\n",
+        "forewarn: the system clock is set to a time after the year 2262, which"
+        " Python cannot handle; correct the clock\n",
     )
 
 

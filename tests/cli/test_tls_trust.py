@@ -55,7 +55,7 @@ def test_unknown_authority_is_reported_with_a_remedy(
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1")) as service:
         message = tls_error(run, service.url)
-    assert "unknown authority" in message
+    assert "unknown certificate authority" in message
     assert "--ca FILE" in message
 
 
@@ -65,7 +65,7 @@ def test_a_certificate_for_another_name_is_refused(
 ) -> None:
     with a_service_with(authority.sign(name)) as service:
         message = tls_error(run, service.url, "--ca", authority.file)
-    assert "is for another name" in message
+    assert "does not match the hostname" in message
 
 
 def test_an_expired_certificate_is_refused(
@@ -73,7 +73,7 @@ def test_an_expired_certificate_is_refused(
 ) -> None:
     with a_service_with(authority.sign("127.0.0.1", ends=PAST)) as service:
         message = tls_error(run, service.url, "--ca", authority.file)
-    assert "has expired; give the service a new one" in message
+    assert "has expired; restart the service with a new one" in message
 
 
 def test_certificate_that_is_not_valid_yet_is_refused(

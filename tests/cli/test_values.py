@@ -54,7 +54,7 @@ def test_a_time_without_a_zone_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["tomorrow", "", "0001-01-01T00:00:00+14:00"])
 def test_invalid_time_is_refused(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="is not a time"):
+    with pytest.raises(ArgumentTypeError, match="is not a valid time"):
         read_time(text)
 
 
@@ -66,7 +66,7 @@ def test_invalid_word_is_reported_by_argparse() -> None:
 
 @pytest.mark.parametrize("text", ["127.0.0.1:8255", "http://host/?a=b", "http://h/#a"])
 def test_invalid_url_is_refused(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="is not a URL"):
+    with pytest.raises(ArgumentTypeError, match="is not a valid URL"):
         read_url(text)
 
 

@@ -206,7 +206,7 @@ def test_a_value_that_is_not_a_list_is_refused() -> None:
     assert read(["a", "a"]) == ("a", "a")
     assert refusal(read, []) == "expected texts, not a list"
     assert refusal(read, {}) == "expected texts, not a table"
-    assert refusal(read, "a") == 'expected texts, not "a"; write ["a"]'
+    assert refusal(read, "a") == 'expected texts, not "a"; use ["a"]'
 
 
 def test_text_may_be_split_into_a_list() -> None:

@@ -137,7 +137,7 @@ def test_an_unusable_token_file_is_refused(
 @pytest.mark.parametrize(
     ("limit", "word"),
     [
-        ("--nofile=20", "the limit on open files is 20"),
+        ("--nofile=20", "the open-file limit is 20"),
         ("--nofile=63", "at least 64"),
         ("--as=104857600", "the memory limit is 100 MiB"),
     ],

@@ -79,7 +79,7 @@ def test_a_full_disk_is_reported_and_the_verdict_is_still_printed(
         (("user-reboot",), "no program to run"),
         (("--", "true"), "no scenario to play"),
         (("--list", "--schema"), "cannot be used together"),
-        (("--list", "user-reboot"), "plays no scenario"),
+        (("--list", "user-reboot"), "does not play a scenario"),
         (("user-reboot", "--seed", "x", "--", "true"), "expected a whole number"),
     ],
 )

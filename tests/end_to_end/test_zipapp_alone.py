@@ -176,7 +176,7 @@ def test_the_zipapp_records_but_does_not_replay(archive: Path, tmp_path: Path) -
     words = ("-I", "-S", archive, "replay", recording)
     done = run(sys.executable, *words, folder=archive.parent)
     assert done.returncode == 1
-    assert "replay requires the server extra" in done.stderr
+    assert "`forewarn replay` requires the server extra" in done.stderr
 
 
 def test_the_same_sources_give_the_same_zipapp(archive: Path, tmp_path: Path) -> None:

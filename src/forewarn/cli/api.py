@@ -30,18 +30,18 @@ _PAGE_SIZE = 1000  # items; the largest page that the service returns
 _TIMEOUT = 60.0  # seconds for one response
 
 _UNKNOWN_AUTHORITY = (
-    "is signed by an unknown authority; pass that authority's certificate with --ca"
-    " FILE"
+    "is signed by an unknown certificate authority; specify the authority's certificate"
+    " with --ca FILE"
 )
 _OTHER_NAME = (
-    "is for another name; use a name from the certificate in --url, or give the"
-    " service a certificate with this name"
+    "does not match the hostname; in --url, use a hostname from the certificate, or"
+    " give the service a certificate for this hostname"
 )
 
 #: OpenSSL's verification error codes.
 _CERTIFICATE_PROBLEMS: Mapping[int, str] = {
-    9: "is not valid yet; check the clocks of both machines",
-    10: "has expired; give the service a new one with --tls-cert",
+    9: "is not valid yet; check the clocks on both machines",
+    10: "has expired; restart the service with a new one (--tls-cert)",
     18: _UNKNOWN_AUTHORITY,
     19: _UNKNOWN_AUTHORITY,
     20: _UNKNOWN_AUTHORITY,
@@ -119,7 +119,7 @@ class ControlApi:
         """Return the service's time, which may differ from this machine's."""
         time = object_from(self.request("GET", "/v1/clock")).time("now")
         if time is None:
-            raise Misunderstood("the response has no time")
+            raise Misunderstood("the response does not contain the time")
         return time
 
     @contextmanager
@@ -194,7 +194,7 @@ class ControlApi:
         if isinstance(reason, ConnectionRefusedError):
             return Unreachable(
                 f"cannot connect to {self.url}: connection refused; is `forewarn serve`"
-                " running there? (--url)"
+                " running there? (check --url)"
             )
         if isinstance(reason, TimeoutError):
             return Unreachable(f"no response from {self.url} within {timeout:g} s")
@@ -272,7 +272,7 @@ def _tls_error(error: ssl.SSLError, url: str) -> Unreachable:
         why = _CERTIFICATE_PROBLEMS.get(
             error.verify_code, f"is invalid: {error.verify_message}"
         )
-        return Unreachable(f"the certificate of {url} {why}")
+        return Unreachable(f"the certificate for {url} {why}")
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return Lost(f"the connection to {url} was lost before a response arrived")
     plain = url.replace("https:", "http:", 1)

@@ -13,6 +13,6 @@ def server_extra(what: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise CannotStart(
-            f"{what} requires the server extra (module {error.name} not found):"
-            " pip install 'forewarn[server]'"
+            f"`forewarn {what}` requires the server extra (module {error.name} not"
+            " found); to install it, run: pip install 'forewarn[server]'"
         ) from error

@@ -48,7 +48,7 @@ COMMANDS: Mapping[str, str] = {
 #: Commands that do not run on Windows, and what to do instead.
 LINUX_COMMANDS: Mapping[str, str] = {
     "serve": "run the service on a Linux machine",
-    "store": "run it on the Linux machine that has the store",
+    "store": "run it on the Linux machine where the store is",
     "agent": "use `forewarn watch`, `forewarn approve` or the Python client instead",
     "rehearse": "rehearse on a Linux machine, or in WSL",
     "replay": "replay on a Linux machine, or in WSL",
@@ -162,10 +162,11 @@ def parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """Build the parser, importing only the commands that `words` needs."""
     top = argparse.ArgumentParser(
         prog="forewarn",
-        description="Azure Scheduled Events on your own machines: for tests, for CI and"
+        description="Azure Scheduled Events on your own machines, for tests, for CI and"
         " for your own fleet.",
-        epilog="Every option can also be set as an environment variable: --url as"
-        " FOREWARN_URL. Run `forewarn COMMAND --help` for the options of a command.",
+        epilog="Every option can also be set with an environment variable; for example,"
+        " FOREWARN_URL sets --url. Run `forewarn COMMAND --help` for a command's"
+        " options.",
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"forewarn {__version__}")
@@ -210,8 +211,8 @@ def _explain(error: Exception) -> str | None:
     text = str(error)
     if isinstance(error, OverflowError) and not _is_clock_readable():
         return (
-            "the system clock is set beyond the year 2262, which Python cannot read;"
-            " correct the clock"
+            "the system clock is set to a time after the year 2262, which Python cannot"
+            " handle; correct the clock"
         )
     if "start new thread" in text:
         return (
@@ -225,8 +226,8 @@ def _explain(error: Exception) -> str | None:
     )
     if is_short:
         return (
-            "out of memory: free some, or raise the limit (`ulimit -v`, MemoryMax= in"
-            f" systemd) [{type(error).__name__}]"
+            "out of memory: free some memory, or raise the limit (`ulimit -v`,"
+            f" MemoryMax= in systemd) [{type(error).__name__}]"
         )
     return None
 
@@ -243,6 +244,6 @@ def _bug(error: Exception) -> str:
     where = extract_tb(error.__traceback__)[-1]
     location = f"{PurePath(where.filename).name}:{where.lineno}"
     return (
-        f"internal error, please report it: {type(error).__name__}: {error}"
+        f"internal error; please report it: {type(error).__name__}: {error}"
         f" ({location}, version {__version__})"
     )

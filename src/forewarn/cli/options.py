@@ -81,15 +81,14 @@ SERVICE = (
     Option(
         flag="--token",
         metavar="TOKEN",
-        help="API token; safer in the environment or in a file",
-        shown_default="the content of the file `token` in the state directory",
+        help="API token; setting it in the environment or a file is safer",
+        shown_default="the contents of the `token` file in the state directory",
     ),
     Option(
         flag="--ca",
         metavar="FILE",
-        help="certificate of the authority that signed the service's certificate, in"
-        " PEM",
-        shown_default="the authorities that this machine trusts",
+        help="CA certificate (PEM) used to verify the service's certificate",
+        shown_default="the system's trusted CAs",
     ),
     JSON,
 )

@@ -33,7 +33,9 @@ class JsonObject:
         try:
             moment = datetime.fromisoformat(value) if isinstance(value, str) else None
         except ValueError as error:
-            raise Misunderstood(f"{value!r} is not a time ({name})") from error
+            raise Misunderstood(
+                f"field {name} contains an invalid time: {value!r}"
+            ) from error
         return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
 
     def names(self, name: str) -> tuple[str, ...]:
@@ -60,8 +62,8 @@ def object_from(plain: object) -> JsonObject:
     if isinstance(plain, dict):
         return JsonObject(plain)
     raise Misunderstood(
-        "cannot understand the response; are the service and this command of the same"
-        " version?"
+        "unexpected response; check that the service and this command have the same"
+        " version"
     )
 
 

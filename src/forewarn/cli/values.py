@@ -85,7 +85,7 @@ def read_time(text: str) -> datetime:
         utc = moment.astimezone(UTC) if zoned else moment
     except (ValueError, OverflowError):
         raise InvalidInput(
-            f"{text!r} is not a time; write it like 2026-01-31T12:15:00Z"
+            f"{text!r} is not a valid time; for example, use 2026-01-31T12:15:00Z"
         ) from None
     if not zoned:
         raise InvalidInput(
@@ -106,8 +106,8 @@ def read_past(text: str) -> int | datetime:
     if text.strip()[:1].isdigit():
         return read_time_or_duration(text)
     raise argparse.ArgumentTypeError(
-        f"{text!r} is not a time; write 2026-01-31T12:15:00Z, 2026-01-31, or 2h for"
-        " two hours ago"
+        f"{text!r} is not a valid time; for example, use 2026-01-31T12:15:00Z,"
+        " 2026-01-31, or 2h for two hours ago"
     )
 
 
@@ -117,8 +117,8 @@ def read_url(text: str) -> str:
     parts = values.split_url(text)
     if parts is None or parts.query or parts.fragment:
         raise InvalidInput(
-            f"{text!r} is not a URL; write it like http://127.0.0.1:8255"
+            f"{text!r} is not a valid URL; for example, use http://127.0.0.1:8255"
         )
     if parts.username is not None:
-        raise InvalidInput("user names in the URL are not supported; use --token")
+        raise InvalidInput("usernames in the URL are not supported; use --token")
     return text.rstrip("/")

@@ -37,8 +37,8 @@ def load(sources: SettingSources) -> Config:
     _check_control(config)
     if config.seed is not None and config.store != "memory":
         raise InvalidInput(
-            "--seed requires --store memory: it repeats ids, which a persistent store"
-            " may already contain"
+            "--seed requires --store memory, because the same seed always generates the"
+            " same IDs, which a persistent store may already contain"
         )
     return config
 

@@ -151,7 +151,7 @@ def _setting(
 
 
 def _shown(kind: EventType) -> float:
-    text = f"minimum seconds for which a {kind} is shown as Started"
+    text = f"minimum number of seconds that a {kind} is shown as Started"
     made: float = _setting(f"shown.{kind.lower()}", _read_seconds, text, default=5)
     return made
 
@@ -163,8 +163,8 @@ class Config:
     metadata: tuple[Address, ...] = _setting(
         "metadata.listen",
         _read_addresses,
-        "address of the metadata service for VMs; repeatable; port 0 selects a free"
-        " port",
+        "address to listen on for the metadata service; repeatable; port 0 selects a"
+        " free port",
         default=["127.0.0.1:8254"],
         metavar="HOST:PORT",
         shown_default="127.0.0.1:8254",
@@ -172,29 +172,29 @@ class Config:
     control: Address = _setting(
         "control.listen",
         read_address,
-        "address of the control API and the portal",
+        "address to listen on for the control API and the portal",
         default="127.0.0.1:8255",
         metavar="HOST:PORT",
     )
     tls_cert: str | None = _setting(  # None if the control plane uses plain HTTP
         "control.tls_cert",
         read_text,
-        "TLS certificate of the control API in PEM, with intermediate certificates;"
-        " the API then accepts only HTTPS",
+        "TLS certificate for the control API (PEM), including intermediate"
+        " certificates; if set, the API accepts only HTTPS",
         metavar="FILE",
         shown_default="none",
     )
     tls_key: str | None = _setting(  # None if the control plane uses plain HTTP
         "control.tls_key",
         read_text,
-        "private key of the TLS certificate in PEM, without a passphrase",
+        "private key for the TLS certificate (PEM), without a passphrase",
         metavar="FILE",
         shown_default="none",
     )
     insecure_control: bool = _setting(
         "control.insecure",
         read_switch,
-        "allow a non-loopback address for the control API without TLS",
+        "allow the control API to listen on a non-loopback address without TLS",
         default=False,
         metavar="",
         shown_default="TLS is required",
@@ -205,21 +205,21 @@ class Config:
         "hostname that clients use for the control API; repeatable; * allows any name",
         default=[],
         metavar="NAME",
-        shown_default="the addresses of the API and the names of this machine",
+        shown_default="the API's addresses and this machine's names",
     )
     control_proxy: tuple[str, ...] | None = _setting(  # None for `trusted_proxies`
         "control.proxies",
         _read_proxies,
         "address or network of a proxy whose X-Forwarded-For header is trusted;"
-        " repeatable; none trusts no proxy",
+        " repeatable; `none` means that no proxy is trusted",
         metavar="ADDRESS",
         shown_default="loopback with --control-host, otherwise none",
     )
     store: str = _setting(
         "store.url",
         read_store,
-        "database for the state: sqlite:///PATH, postgresql://USER@HOST/DATABASE or"
-        " memory",
+        "database that stores the service's state: sqlite:///PATH,"
+        " postgresql://USER@HOST/DATABASE or memory",
         metavar="URL",
         shown_default="a file in the state directory",
         is_secret=True,  # may contain a password
@@ -227,37 +227,39 @@ class Config:
     fleet: str | None = _setting(
         "fleet.file",
         read_text,
-        "fleet file to apply at startup if it has changed; demo is a bundled example",
+        "fleet file to apply at startup if it has changed; `demo` is a bundled example",
         metavar="FILE",
         shown_default="the fleet in the store",
     )
     clock: str = _setting(
         "clock.mode",
         _read_clock,
-        "clock for notice and durations: system time, N times as fast, or advanced"
-        " manually",
+        "clock for notice periods and durations: the system clock, a clock that runs N"
+        " times as fast, or one that you advance manually",
         default="system",
         metavar="system|xN|manual",
     )
     driver: str = _setting(
         "driver.name",
         DRIVERS.read_name,
-        "driver that acts on VMs when maintenance starts; NAME is an installed plug-in",
+        "driver that acts on VMs when maintenance starts; NAME is the name of an"
+        " installed plug-in",
         default="nothing",
         metavar="nothing|operator|script|NAME",
     )
     driver_command: tuple[str, ...] | None = _setting(  # None if it runs no command
         "driver.command",
         read_command,
-        "command of the driver `script`; in the file, text or a list of words",
+        "command that the `script` driver runs; in the file, a string or a list of"
+        " words",
         metavar="COMMAND",
         shown_default="none",
     )
     webhook: tuple[str, ...] = _setting(  # part of `notify_targets`
         "notify.webhook",
         read_webhooks,
-        "webhook that receives notifications; repeatable; in the environment,"
-        " separated by spaces",
+        "URL of a webhook that receives notifications; repeatable; in the environment"
+        " variable, separate URLs with spaces",
         default=[],
         metavar="URL",
         shown_default="none",
@@ -266,9 +268,9 @@ class Config:
     default_vm: str | None = _setting(
         "metadata.default_vm",
         read_text,
-        "VM that unknown clients act as; only on loopback, or with --open",
+        "VM that unidentified clients act as; applies only on loopback or with --open",
         metavar="NAME",
-        shown_default="the first VM of the fleet",
+        shown_default="the first VM in the fleet",
     )
     open: bool = _setting(
         "metadata.open",
@@ -276,7 +278,7 @@ class Config:
         "allow clients to choose a VM via /vm/NAME even on a non-loopback address",
         default=False,
         metavar="",
-        shown_default="only on loopback",
+        shown_default="allowed only on loopback",
     )
     metadata_host: tuple[str, ...] = _setting(
         "metadata.hosts",
@@ -285,69 +287,71 @@ class Config:
         " name",
         default=[],
         metavar="NAME",
-        shown_default="addresses, names without a dot, and the name of this machine",
+        shown_default="addresses, names without a dot, and this machine's name",
     )
     requests_per_second: float = _setting(  # per VM; 0 means no limit
         "metadata.requests_per_second",
         number("requests", 0, 1_000_000, is_text=True),
-        "maximum requests per second from each VM; others get status 429",
+        "maximum requests per second from each VM; further ones receive a 429 response",
         default=0,
-        shown_default="0, no limit",
+        shown_default="0 (no limit)",
     )
     connections_per_vm: int = _setting(
         "metadata.connections_per_vm",
         _read_connections,
-        "maximum number of connections from each VM; others get status 503",
+        "maximum number of connections from each VM; further ones receive a 503"
+        " response",
         default=256,
     )
     connections: int | None = _setting(  # None to derive it from the limit on files
         "metadata.connections",
         _read_connections,
-        "maximum number of connections in total; others are closed immediately",
-        shown_default="derived from the limit on open files",
+        "maximum number of connections in total; further ones are closed immediately",
+        shown_default="derived from the open-file limit",
     )
     log_format: str = _setting(
         "log.format",
         one_of(*FORMATS),
-        "format of the log on standard error",
+        "log format; the log is written to standard error",
         default="text",
         metavar="text|json",
     )
     log_level: str = _setting(
         "log.level",
         one_of(*LEVELS),
-        "minimum level of logged messages: debug, info, warning or error",
+        "minimum log level: debug, info, warning or error",
         default="info",
         metavar="LEVEL",
     )
     lead: float | None = _setting(  # seconds; None for 2, or 0 if the driver is nothing
         "driver.lead",
         _read_seconds,
-        "seconds between Started and the call of the driver",
-        shown_default="2, or 0 for the driver `nothing`",
+        "seconds between the Started status and the driver call",
+        shown_default="2, or 0 for the `nothing` driver",
     )
     driver_parallel: int = _setting(
         "driver.parallel",
         whole_number(1, 1000, unit="calls", is_text=True),
-        "maximum number of maintenance operations that the driver works on in parallel",
+        "maximum number of maintenance operations that the driver handles in parallel",
         default=4,
     )
     driver_retries: int = _setting(
         "driver.retries",
         whole_number(0, 1000, unit="retries", is_text=True),
-        "automatic retries after the driver has failed",
+        "number of automatic retries after the driver fails",
         default=0,
     )
     driver_backoff: float = _setting(  # seconds
         "driver.backoff",
         _read_seconds,
-        "seconds before the first retry; doubled for each further one, up to 300",
+        "seconds before the first retry; the delay doubles with each further retry, up"
+        " to 300 seconds",
         default=5,
     )
     driver_timeout: float = _setting(  # seconds; 0 means no limit
         "driver.timeout",
         number("seconds", 0, 30 * 86_400, is_text=True),
-        "maximum seconds that a script may run; 0 means no limit",
+        "maximum number of seconds that a script may run; 0 means no limit",
         default=3600,
     )
     driver_grace: float = _setting(  # seconds
@@ -366,14 +370,15 @@ class Config:
     webhook_secret: tuple[str, ...] | None = _setting(  # part of `notify_targets`
         "notify.webhook_secret",
         read_secrets,
-        "secret that signs messages to `--webhook` targets; several during a rotation",
+        "signing secret for messages to `--webhook` targets; specify several while you"
+        " rotate secrets",
         shown_default="messages are not signed",
         is_secret=True,
     )
     notify_targets: tuple[Target, ...] = _setting(  # those of `webhook` come first
         "notify.targets",
         read_targets,
-        "more notification targets, as tables; see"
+        "additional notification targets, as tables; see"
         " [Receive webhooks](../how-to/receive-webhooks.md)",
         default=[],
         shown_default="none",
@@ -381,13 +386,13 @@ class Config:
     notify_source: str = _setting(
         "notify.source",
         read_source,
-        "URI in the `source` field of messages",
+        "URI for the `source` field in messages",
         default="/forewarn",
     )
     notify_longest_backoff: float = _setting(  # seconds
         "notify.longest_backoff",
         number("seconds", 1, 86_400, is_text=True),
-        "maximum seconds between attempts to deliver a message",
+        "maximum number of seconds between delivery attempts",
         default=300,
     )
     shown_freeze: float = _shown(EventType.FREEZE)  # seconds
@@ -398,52 +403,51 @@ class Config:
     user_operations_limit: int = _setting(  # 0 means no limit
         "user_operations.limit",
         whole_number(0, 1_000_000, unit="user operations", is_text=True),
-        "maximum number of scheduled user operations that a group's tokens may request;"
-        " 0 means no limit",
+        "maximum number of user operations that a group's tokens may have scheduled at"
+        " once; 0 means no limit",
         default=500,
     )
     user_operations_max_duration: int = _setting(  # seconds
         "user_operations.max_duration",
         whole_number(0, 315_360_000, unit="seconds", is_text=True),
-        "maximum duration in seconds that a group's token may set",
+        "longest duration, in seconds, that a group's token may set",
         default=900,
     )
     user_operations_max_notice: int = _setting(  # seconds
         "user_operations.max_notice",
         whole_number(900, 315_360_000, unit="seconds", is_text=True),
-        "how far ahead a group's token may schedule an operation, in seconds",
+        "how far ahead, in seconds, a group's token may schedule an operation",
         default=604_800,
     )
     host_failure_type: EventType = _setting(
         "host_failure.type",
         one_of(EventType.REBOOT, EventType.REDEPLOY),
-        "event type that VMs see when their host has failed",
+        "event type that VMs see when their host fails",
         default="reboot",
     )
     not_before_2017_03_01: DateForm = _setting(
         "protocol.not_before_2017_03_01",
         one_of(DateForm.ISO8601, DateForm.RFC1123),
-        "format of NotBefore in api-version 2017-03-01",
+        "NotBefore format in api-version 2017-03-01",
         default="iso8601",
     )
     latest: bool = _setting(
         "protocol.latest",
         read_switch,
-        "accept api-version `latest` as 2017-03-01, and versions in the path",
+        "treat api-version `latest` as 2017-03-01, and accept versions in the URL path",
         default=False,
     )
     first_call_delay: float = _setting(  # seconds
         "enabling.first_call_delay",
         number("seconds", 0, 120, is_text=True),
-        "seconds by which the first response to a disabled group is delayed, at most"
-        " 120",
+        "seconds to delay the first response to a disabled group, at most 120",
         default=0,
-        shown_default="0, no delay",
+        shown_default="0 (no delay)",
     )
     seed: int | None = _setting(  # None if ids and jitter are random
         "rehearsal.seed",
         whole_number(0, 2**53, is_text=True),
-        "make ids, jitter and faults reproducible; requires --store memory",
+        "make IDs, jitter and faults reproducible; requires --store memory",
         metavar="NUMBER",
         shown_default="random",
     )

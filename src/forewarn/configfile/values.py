@@ -315,7 +315,7 @@ def list_of(
     def read_list(value: object) -> tuple[_T, ...]:
         items = split(value) if split and isinstance(value, str) else value
         if not isinstance(items, list | tuple) or len(items) < least:
-            near = f"; write [{toml_value(value)}]" if isinstance(items, str) else ""
+            near = f"; use [{toml_value(value)}]" if isinstance(items, str) else ""
             raise InvalidInput(f"{invalid_value(expected, value)}{near}")
         values: list[_T] = []
         problems: list[Problem] = []

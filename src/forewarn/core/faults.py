@@ -48,30 +48,30 @@ class FaultKind(StrEnum):
     SLOW_FIRST_CALL = (
         "slow-first-call",
         "first response to each VM delayed",
-        "delay the next response to each VM, once",
+        "delay only the next response to each VM",
         FaultTrait.DELAY,
     )
     SLOW = "slow", "response delayed", "delay responses", FaultTrait.DELAY
     TOO_MANY = (
         "429",
         "429 Too Many Requests",
-        "fail with Retry-After; approvals have no effect",
+        "return an error with Retry-After; approvals have no effect",
         FaultTrait.RETRY_AFTER,
     )
     GONE = (
         "410",
         "410 Gone",
-        "fail without Retry-After; approvals have no effect",
+        "return an error without Retry-After; approvals have no effect",
     )
     ERROR = (
         "500",
         "500 Internal Server Error",
-        "fail without Retry-After; approvals have no effect",
+        "return an error without Retry-After; approvals have no effect",
     )
     UNAVAILABLE = (
         "503",
         "503 Service Unavailable",
-        "fail with Retry-After; approvals have no effect",
+        "return an error with Retry-After; approvals have no effect",
         FaultTrait.RETRY_AFTER,
     )
     RESET = (
@@ -87,25 +87,25 @@ class FaultKind(StrEnum):
     EMPTY = (
         "empty",
         "response without a body",
-        "return 200 without a body; reads only",
+        "return 200 without a body (reads only)",
         FaultTrait.READS,
     )
     ERROR_BODY = (
         "error-body",
         "JSON error instead of a document",
-        "return 200 with a JSON error instead of a document; reads only",
+        "return 200 with a JSON error instead of a document (reads only)",
         FaultTrait.READS,
     )
     STALE = (
         "stale",
         "outdated document",
-        "keep returning the current document after changes; reads only",
+        "keep returning the current document after changes (reads only)",
         FaultTrait.READS,
     )
     REFUSED = (
         "refused",
         "connection refused",
-        "refuse connections; accepts only --for",
+        "refuse connections (supports only --for)",
         FaultTrait.SERVICE,
     )
 

@@ -61,7 +61,8 @@ def _postgres(url: str) -> Database:
     except ImportError as error:
         raise CannotStart(
             "a PostgreSQL store requires the postgres extra (module"
-            f" {error.name or 'libpq'} not found): pip install 'forewarn[postgres]'"
+            f" {error.name or 'libpq'} not found); to install it, run: pip install"
+            " 'forewarn[postgres]'"
         ) from error
     return Postgres(url)
 
@@ -166,5 +167,7 @@ def warn_of_default(directory: Directory, config: Config) -> None:
     name = config.default_vm
     if name is not None and directory.find("", name) is None:
         _log.warning(
-            "--default-vm: VM '%s' not found; unknown clients get status 404", name
+            "--default-vm: VM '%s' not found; requests from unidentified clients return"
+            " 404",
+            name,
         )

@@ -104,8 +104,8 @@ Seen at 2026-01-28 12:00:30Z by web-0.
       say: logger going down | cat
     recover:
       say: logger going down | cat
-    The event is approved after all prepare hooks have succeeded, when the hook
-      quorum reports that all VMs are ready.
+    The event is approved after all prepare hooks have succeeded, when the
+      quorum hook reports that all VMs are ready.
   Rule "short freezes" does not match: its type is Reboot, not Freeze; its
     duration is unknown.
   Rule "others" also matches, but comes later: it matches every event.
@@ -171,7 +171,7 @@ def test_scripts_of_the_folder_are_shown(explain: Explain, tmp_path: Path) -> No
     script.chmod(0o755)
     output = explain(DOCUMENT, *NOON, config='name = "web-0"\nscripts = "scripts"\n')
     assert 'Rule "onReboot.sh" matches' in output
-    assert "by web-1, the first of its resources" in " ".join(output.split())
+    assert "by web-1, the first VM listed" in " ".join(output.split())
 
 
 def test_single_event_is_explained(explain: Explain) -> None:
@@ -234,10 +234,10 @@ def test_warnings_go_to_standard_error(tmp_path: Path, capsys: Capture) -> None:
     ("plain", "said"),
     [
         ([], "is not a JSON object"),
-        ({}, "has neither Events nor an EventId"),
+        ({}, "contains neither Events nor an EventId"),
         ({"Events": 1}, "the document has no list of Events"),
         ({"Events": [{}]}, "an entry of Events has no EventId"),
-        ({"what": "gone", "event": "E"}, "audit log without an event"),
+        ({"what": "gone", "event": "E"}, "audit log line without an event"),
     ],
 )
 def test_a_file_without_events_is_refused(

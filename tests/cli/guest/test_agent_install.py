@@ -33,7 +33,7 @@ def test_unit_is_written_and_next_steps_are_printed(
     assert f"agent --config {file}\n" in written.read_text()
     assert stat.S_IMODE(written.stat().st_mode) == 0o644
     assert capsys.readouterr() == (
-        f"wrote {written}; next:\n"
+        f"wrote {written}; next, run:\n"
         "  systemctl daemon-reload\n"
         "  systemctl enable --now forewarn-agent.service\n",
         "",
@@ -79,7 +79,7 @@ def test_printed_unit_equals_the_written_one(
 
 def test_unit_edited_by_hand_is_kept(tmp_path: Path) -> None:
     (tmp_path / NAME).write_text("[Service]\nNice=5\n")
-    with pytest.raises(Conflict, match="is different; show the new unit"):
+    with pytest.raises(Conflict, match="differs from the new unit; use --print"):
         install(tmp_path)
     assert (tmp_path / NAME).read_text() == "[Service]\nNice=5\n"
 

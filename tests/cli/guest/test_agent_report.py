@@ -129,7 +129,7 @@ def test_exact_id_is_preferred_to_a_longer_one(report: Report, state: Path) -> N
 
 def test_ambiguous_id_is_refused(report: Report, state: Path) -> None:
     write(state, [a_sighting("E21"), a_sighting("E22")])
-    with pytest.raises(NotFound, match="several events start with E2: E21, E22"):
+    with pytest.raises(NotFound, match="several event IDs start with E2: E21, E22"):
         report("E2")
 
 
@@ -218,7 +218,7 @@ def test_folder_without_a_record_is_an_error_message(
     report: Report, tmp_path: Path
 ) -> None:
     for where in ("none", "agent"):
-        with pytest.raises(NotFound, match="contains no audit log of an agent"):
+        with pytest.raises(NotFound, match="contains no agent audit log"):
             report(where=("--state", str(tmp_path / where)))
 
 
@@ -236,4 +236,4 @@ def test_broken_lines_are_skipped_with_a_warning(
     assert main(["agent", "report", "--state", str(state)]) == 0
     captured = capsys.readouterr()
     assert "0A4B7C1E" in captured.out
-    assert captured.err == "forewarn: 1 line of the audit log could not be read\n"
+    assert captured.err == "forewarn: 1 line in the audit log could not be read\n"

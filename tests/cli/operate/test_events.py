@@ -55,12 +55,12 @@ def test_one_maintenance_is_shown_with_its_events(service: Service, run: Cli) ->
         "  duration     unknown\n"
         "  description  Host server is undergoing maintenance.\n"
         "  announced    2026-01-01 12:00:00Z (5 min ago)\n"
-        f"event {E1} of group web\n"
+        f"event {E1} for group web\n"
         "  resources  web-0, web-1\n"
         "  status     Scheduled\n"
         "  approved   by web-0 via metadata, 2026-01-01 12:02:00Z (3 min ago)\n"
         "  seen by    web-0 (2026-01-01 12:01:00Z)\n"
-        f"event {E2} of group db\n"
+        f"event {E2} for group db\n"
         "  resources  db-0\n"
         "  status     Scheduled\n"
         "  approved   not yet\n"
@@ -76,8 +76,8 @@ def test_event_is_approved_alone_by_its_id_in_any_case(
     service.respond("GET", f"/v1/maintenances/{lower}", a_maintenance(events=events))
     service.respond("POST", f"/v1/events/{E2}/approve", events[1])
     assert run(f"events approve {lower}") == (
-        f"approved: event {E2} of group db\n"
-        "Reboot of web-0, web-1 is SCHEDULED; 2 of 2 events not approved\n"
+        f"approved: event {E2} for group db\n"
+        "Reboot of web-0, web-1 is SCHEDULED; 2 of 2 events are not approved yet\n"
         f"    ({M1})\n"
     )
     assert service.only("POST").path == f"/v1/events/{E2}/approve"

@@ -135,7 +135,7 @@ def test_a_refusal_names_the_file(service: Service, tmp_path: Path, run: Cli) ->
         ("[[hosts]]\nname =", ", line 2: not valid TOML: Invalid value"),
         (
             '[[vms]]\nname = "a"\nzone = 2026-01-01\n',
-            ": 2026-01-01 is a time; for text, write",
+            ": 2026-01-01 is a date or time; for a string, use",
         ),
     ],
 )
@@ -221,7 +221,7 @@ def test_limited_vms_are_shown_after_the_fleet(service: Service, run: Cli) -> No
     serve_fleet(service, limited)
     last = run("fleet show").removeprefix(SHOWN)
     assert last.startswith(
-        "limited: VM web-0: 12 rejected (connections 3, approvals 9)"
+        "limited: VM web-0: 12 rejections (connections 3, approvals 9)"
     )
 
 

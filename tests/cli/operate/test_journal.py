@@ -142,9 +142,9 @@ def test_search_options_become_query_parameters(
         (["--fact", "Begun"], f"expected one of: {', '.join(KINDS)}"),
         (
             ["--since", "yesterday"],
-            "is not a time; write 2026-01-31T12:15:00Z, 2026-01-31",
+            "is not a valid time; for example, use 2026-01-31T12:15:00Z,",
         ),
-        (["--since", "2026-13-01"], "is not a time"),
+        (["--since", "2026-13-01"], "is not a valid time"),
         (["--since", "2026-01-01T00:00"], "has no time zone"),
         (["--last", "3", "--after", "3"], "--last and --after cannot be used together"),
         (["--follow", "--until", "2h"], "--follow and --until cannot be used together"),

@@ -82,19 +82,19 @@ BROKEN: Json = {
 PAGE = """\
 Maintenance in January 2026, all groups
 
-Every promise of notice was kept. 11 maintenance operations started: 6 after
-full notice, 4 early, with all approvals, 1 without notice, as announced.
+VMs always got the promised notice. 11 maintenance operations started: 6 after
+full notice, 4 early with all approvals, 1 without notice as announced.
 
 OPERATIONS            ANNOUNCED  STARTED  COMPLETED  CANCELED  FAILED  WITHDRAWN
 Reboot, platform      12         11       10         1         1       2
 Reboot, host-failure  12         11       10         1         1       2
 
-NOTICE    LEAST  MEDIAN  LONGEST
-promised  30 s   15 min  15 min
-given     30 s   15 min  1 d
-used      0 s    1 min   1 h 30 min
+NOTICE    SHORTEST  MEDIAN  LONGEST
+promised  30 s      15 min  15 min
+given     30 s      15 min  1 d
+used      0 s       1 min   1 h 30 min
 
-Saved by early approval: 2 h 30 min (Reboot 1 h 30 min, Freeze 1 h).
+Time saved by early approval: 2 h 30 min (Reboot 1 h 30 min, Freeze 1 h).
 
 APPROVED BY  VIA       APPROVALS
 web-0        metadata  4
@@ -102,7 +102,7 @@ web-0        metadata  4
 
 5 approvals in total: 4 via metadata, 1 via policy.
 
-No operation was stuck.
+No operation got stuck.
 The service had no downtime.
 """
 
@@ -135,14 +135,16 @@ def test_current_month_is_reported_until_now(report: Report) -> None:
 
 def test_future_month_is_reported_as_not_started(report: Report) -> None:
     title = report(made_at="2025-12-31T23:59:59Z").splitlines()[0]
-    assert title == "Maintenance in January 2026, all groups, which has not started"
+    assert (
+        title == "Maintenance in January 2026, all groups (this month has not started)"
+    )
 
 
 def test_broken_promise_is_reported_and_exits_with_1(report: Report) -> None:
     starts = {"total": 2, "kept": 1, "whole_notice": 1, "broken": 1}
     printed = report(code=1, starts=starts, broken_promises=[BROKEN])
     page = " ".join(printed.split())
-    assert "1 PROMISE OF NOTICE WAS BROKEN. This is a bug" in page
+    assert "1 OPERATION STARTED TOO EARLY. This is a bug" in page
     assert "2 maintenance operations started: 1 after full notice, 1 too" in page
     assert (
         f"{M1}: Reboot, started 2026-01-05 12:14:00Z, 1 min too early for web, db"
@@ -166,7 +168,7 @@ def test_groups_that_never_saw_an_event_are_named(report: Report) -> None:
     }
     page = report(never_shown={"total": 25, "events": [event] * 25})
     assert "25 events started before any VM saw them" in page
-    assert page.count("  2026-01-05 12:15:00Z  Reboot of group web\n") == 20
+    assert page.count("  2026-01-05 12:15:00Z  Reboot for group web\n") == 20
     assert "  and 5 more\n" in page
 
 
@@ -174,13 +176,13 @@ def test_stuck_maintenance_and_outages_are_reported(report: Report) -> None:
     stuck, outages = {"maintenances": 1, "seconds": 7200}, {"total": 2, "seconds": 90}
     page = report(stuck=stuck, outages=outages)
     assert "Stuck: 1 operation, 2 h in total.\n" in page
-    assert "Downtime of the service: 2 outages, 1 min 30 s in total.\n" in page
+    assert "Service downtime: 2 outages, 1 min 30 s in total.\n" in page
 
 
 def test_report_on_a_month_without_maintenance_is_short(report: Report) -> None:
     nothing = {"total": 0}
     page = report(maintenances=[], starts=nothing, notice=None, approvals=nothing)
-    assert "Nothing started, so no promise was broken." in page
+    assert "No maintenance started, so no VM missed its promised notice." in page
     assert "APPROVED BY" not in page
 
 

@@ -74,12 +74,13 @@ def test_no_value_of_a_response_starts_a_line(service: Service, run: Cli) -> Non
         (
             "delete",
             {"kind": "availability-set"},
-            "only scale sets have terminate notice, so web-0 is deleted immediately",
+            "only scale sets support terminate notice, so web-0 is deleted immediately",
         ),
         (
             "delete",
             {"kind": "scale-set"},
-            "scale set web has no terminate notice, so web-0 is deleted immediately",
+            "scale set web does not use terminate notice, so web-0 is deleted"
+            " immediately",
         ),
         (
             "delete",
@@ -122,7 +123,7 @@ def test_ignored_notice_is_reported(service: Service, run: Cli) -> None:
     respond_with_maintenance(service, "restart", phase="STARTED")
     service.respond("GET", "/v1/groups/web", a_group("web"))
     lines = lines_of(run("vm restart web-0 --notice 1h"))
-    message = "web-0 is restarted immediately, although notice was requested"
+    message = "web-0 is restarted immediately, even though notice was requested"
     assert message in " ".join(" ".join(lines).split())
 
 
@@ -141,8 +142,12 @@ def test_deleted_vm_is_reported_to_leave_the_fleet(
     [
         (None, None, "web-0 then leaves the fleet"),
         ("delete", "deallocate", "web-0 then leaves the fleet"),
-        (None, "deallocate", "web-0 then stays in the fleet, deallocated"),
-        ("deallocate", None, "`forewarn vm start web-0` marks it as running again"),
+        (None, "deallocate", "web-0 then stays in the fleet as deallocated"),
+        (
+            "deallocate",
+            None,
+            "to mark it as running again, run `forewarn vm start web-0`",
+        ),
     ],
 )
 def test_eviction_reports_what_happens_to_the_vm(
@@ -175,7 +180,7 @@ def test_vm_and_group_may_be_gone_before_the_output_is_complete(
 ) -> None:
     respond_with_maintenance(service, "delete", phase="STARTED")
     service.refuse("GET", "/v1/groups/web", 404, "group 'web' not found")
-    reason = "only scale sets have terminate notice, so web-0 is deleted immediately"
+    reason = "only scale sets support terminate notice, so web-0 is deleted immediately"
     assert reason in lines_of(run("vm delete web-0"))
 
 

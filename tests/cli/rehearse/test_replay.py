@@ -80,8 +80,8 @@ def test_truncated_line_is_skipped_with_a_warning(path: Path, capsys: Capture) -
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        ("{recording} --speed 0", 2, "'0' is not a speed"),
-        ("{recording} --speed nan", 2, "'nan' is not a speed"),
+        ("{recording} --speed 0", 2, "invalid speed '0'"),
+        ("{recording} --speed nan", 2, "invalid speed 'nan'"),
         ("{recording} --once --loop", 2, "not allowed with"),
         ("{recording} --expect-approval --loop", 2, "cannot be used together"),
         ("{recording} --metadata here", 2, "an address such as 127.0.0.1:"),

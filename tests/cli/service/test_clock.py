@@ -34,5 +34,5 @@ def test_stopped_clock_is_shown(service: Service, run: Cli) -> None:
     first, second = run("clock show").splitlines()
     assert first == "2026-01-02 18:00:00Z (system clock)"
     assert second == (
-        "stands still until 2026-01-02 18:00:00Z (system clock: 2026-01-01 12:00:00Z)"
+        "paused until 2026-01-02 18:00:00Z (system clock: 2026-01-01 12:00:00Z)"
     )

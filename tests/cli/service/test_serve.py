@@ -55,7 +55,7 @@ def test_service_that_has_lost_a_thread_exits(
     with pytest.raises(_Exited):
         main(["serve", "--store", "memory"])
     assert codes == [1]
-    assert "a thread of the service has ended: timers" in caplog.text
+    assert "a service thread ended unexpectedly: timers" in caplog.text
 
 
 def test_stop_that_hangs_is_aborted(

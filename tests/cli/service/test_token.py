@@ -29,7 +29,9 @@ def test_new_token_is_alone_on_standard_output(
     )
     captured = capsys.readouterr()
     assert captured.out == "fw_1f2e_x\n"
-    assert "token ci, viewer, valid until 2026-01-02 12:00:00Z (in 1 d)" in captured.err
+    assert (
+        "token ci (viewer), valid until 2026-01-02 12:00:00Z (in 1 d)" in captured.err
+    )
     body = {"name": "ci", "role": "viewer", "expires_in_seconds": 86_400}
     assert service.only("POST").body == body
 
@@ -49,7 +51,7 @@ def test_token_of_a_group_needs_no_role(service: Service, capsys: Capture) -> No
     assert main.main(["token", "create", "ci", "--group", "web"]) == 0
     body = {"name": "ci", "role": "group", "group": "web"}
     assert service.only("POST").body == body
-    assert "group web, valid until revoked" in capsys.readouterr().err
+    assert "(group web), valid until revoked" in capsys.readouterr().err
 
 
 def test_a_token_may_expire_at_a_time(service: Service, run: Cli) -> None:
@@ -81,7 +83,7 @@ def test_tokens_are_listed(service: Service, run: Cli) -> None:
 
 def test_list_without_tokens_prints_a_message(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/tokens", {"items": [], "next": None})
-    assert "No tokens except admin" in run("token list")
+    assert "No tokens except the admin token" in run("token list")
 
 
 def test_a_token_is_revoked_by_name(service: Service, run: Cli) -> None:

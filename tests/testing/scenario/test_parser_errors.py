@@ -106,7 +106,7 @@ WRONG = [
     ),
     (
         '{announce = "Reboot", vms = "web-0"}',
-        'vms in step 2: expected a list of VMs, not "web-0"; write ["web-0"]',
+        'vms in step 2: expected a list of VMs, not "web-0"; use ["web-0"]',
     ),
     (
         '{advance = "1m", wait = "1s"}',

@@ -25,10 +25,10 @@ from forewarn.formats import count
 from forewarn.logs import FORMATS, LEVELS, log_to_stderr
 
 _DESCRIPTION = """\
-Watch the events of this VM: run hooks when an event is announced, starts or ends,
-and approve events according to rules. The agent runs until it receives SIGTERM
-or Ctrl-C. It keeps its state on disk and resumes where it left off, even after
-a restart of the VM. Linux only."""
+Watch this VM's events: run hooks when an event is announced, starts or ends, and
+approve events according to rules. The agent runs until it receives SIGTERM or
+you press Ctrl-C. It keeps its state on disk and resumes where it left off, even
+after the VM restarts. The agent runs only on Linux."""
 
 _EXAMPLE = """\
 forewarn agent --config /etc/forewarn/agent.toml
@@ -37,11 +37,12 @@ forewarn agent --config /etc/forewarn/agent.toml
   forewarn agent explain document.json"""
 
 _CHECK_DESCRIPTION = """\
-Check the agent's configuration file, and whether everything that it refers to
-exists on this machine: commands, interpreters, functions, directories and, with
-`discover = true`, the permission to use DHCP. Report files and directories that
-other users own or can write, with the commands that fix them. No hooks run and
-no requests are sent. The exit code is 1 if there are any problems."""
+Check the agent's configuration file, and check that the commands, interpreters,
+functions and directories that it refers to exist on this machine. With
+`discover = true`, also check that the agent is allowed to use DHCP. Report files
+and directories that other users own or can write to, and show commands that fix
+the problem. This command runs no hooks and sends no requests. The exit code is 1
+if there are any problems."""
 
 #: Subcommands with a module of their own, in the order in which a new user needs them.
 _SUBCOMMANDS = ("explain", "report", "install")
@@ -51,19 +52,19 @@ CONFIG = Option(
     metavar="FILE",
     default=str(file.DEFAULT),
     own_variable=file.VARIABLE,
-    help="configuration file of the agent",
+    help="agent configuration file",
 )
 
 NAME = Option(
     flag="--name",
     metavar="NAME",
-    help="name of this VM in events; overrides the file",
+    help="this VM's name in events; overrides the configuration file",
 )
 
 _ENDPOINT = Option(
     flag="--endpoint",
     metavar="URL",
-    help="address of the metadata service; overrides the file",
+    help="address of the metadata service; overrides the configuration file",
 )
 
 OPTIONS = (
@@ -72,20 +73,20 @@ OPTIONS = (
     Option(
         flag="--dry-run",
         switch=True,
-        help="log what the agent would do; run no hooks and approve nothing",
+        help="log what the agent would do, but run no hooks and approve nothing",
     ),
     Option(
         flag="--log-format",
         metavar="FORMAT",
         read=one_of(*FORMATS),
-        help="format of the log: text or json; overrides the file",
+        help="log format: text or json; overrides the configuration file",
     ),
     Option(
         flag="--log-level",
         metavar="LEVEL",
         read=one_of(*LEVELS),
-        help="minimum level of logged messages: debug, info, warning or error;"
-        " overrides the file",
+        help="minimum log level: debug, info, warning or error; overrides the"
+        " configuration file",
     ),
 )
 
@@ -96,7 +97,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "agent",
         run,
-        summary="in a VM: run hooks on events and approve by rule",
+        summary="in a VM: run hooks and approve events according to rules",
         description=_DESCRIPTION,
         example=_EXAMPLE,
         common=(),

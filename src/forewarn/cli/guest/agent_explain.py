@@ -44,10 +44,10 @@ from forewarn.protocol.codec import decode, iso8601, parse_date
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 _DESCRIPTION = """\
-Explain which rule of the agent's configuration file matches each event of a
-document, why, and what the agent would do. Nothing is run and no request is
-sent. DOCUMENT is a file that contains a document, a single event, or a line of
-the agent's audit log with an event."""
+Explain which rule in the agent's configuration file matches each event in a
+document, why it matches, and what the agent would do. This command runs no hooks
+and sends no requests. DOCUMENT is a file that contains a document, a single
+event, or a line from the agent's audit log that includes an event."""
 
 _APPROVES: Mapping[ApprovalPolicy, str] = {
     ApprovalPolicy.AFTER_HOOKS: "approved after all prepare hooks have succeeded",
@@ -55,9 +55,9 @@ _APPROVES: Mapping[ApprovalPolicy, str] = {
     ApprovalPolicy.NEVER: "never approved by this agent",
 }
 _APPROVERS: Mapping[SharedApproval, str] = {
-    SharedApproval.LEADER: "by {first}, the first of its resources",
+    SharedApproval.LEADER: "by {first}, the first VM listed",
     SharedApproval.EACH: "by each VM for itself",
-    SharedApproval.WHEN_READY: "when the hook {ready} reports that all VMs are ready",
+    SharedApproval.WHEN_READY: "when the {ready} hook reports that all VMs are ready",
 }
 
 #: Steps that are skipped once an event has started.
@@ -94,7 +94,7 @@ def register(subcommands: Subcommands) -> None:
         common=(JSON,),
     )
     parser.add_argument(
-        "document", metavar="DOCUMENT", help="file; - is standard input"
+        "document", metavar="DOCUMENT", help="file to read, or - for standard input"
     )
     add(
         parser,
@@ -169,10 +169,10 @@ def _read_input(name: str) -> _Input:
         )
     if "what" in plain:
         raise InvalidInput(
-            f"{where} is a line of the audit log without an event; use one with"
+            f"{where} is an audit log line without an event; use a line with"
             ' "what": "seen"'
         )
-    raise InvalidInput(f"{where} has neither Events nor an EventId")
+    raise InvalidInput(f"{where} contains neither Events nor an EventId")
 
 
 def _events(plain: Mapping[str, object], where: str) -> tuple[ScheduledEvent, ...]:
@@ -191,7 +191,7 @@ def _page(
     identity: VmIdentity,
     given: _Input,
 ) -> Iterator[str]:
-    who = identity.name or "a VM without a name"
+    who = identity.name or "an unnamed VM"
     heading = f"Seen at {format_time(at)} by {who}."
     if plan.name is None and given.is_mine is None:
         heading = (

@@ -12,19 +12,23 @@ from forewarn.cli.output import write, write_error, write_json
 from forewarn.errors import Conflict
 
 _DESCRIPTION = """\
-Write a systemd unit that runs the agent at every boot of this VM, restarts it if
+Write a systemd unit that starts the agent whenever this VM boots, restarts it if
 it exits or hangs, and gives it time to stop its hooks. A unit that was edited
-by hand is not overwritten without --force."""
+manually is overwritten only with --force."""
 
 _OPTIONS = (
     CONFIG,
     Option(flag="--print", switch=True, help="print the unit without installing it"),
-    Option(flag="--force", switch=True, help="overwrite a different unit"),
+    Option(
+        flag="--force",
+        switch=True,
+        help="overwrite an existing unit file that differs",
+    ),
     Option(
         flag="--unit-directory",
         metavar="DIR",
         default="/etc/systemd/system",
-        help="directory of systemd units",
+        help="directory for the unit file",
     ),
 )
 _NEXT = ("systemctl daemon-reload", f"systemctl enable --now {NAME}")
@@ -74,8 +78,8 @@ def _install(path: Path, text: str, *, force: bool) -> bool:
             return False
         if before is not None and not force:
             raise Conflict(
-                f"{path} already exists and is different; show the new unit with"
-                " --print, or overwrite the old one with --force"
+                f"{path} already exists and differs from the new unit; use --print to"
+                " show the new unit, or --force to overwrite the old one"
             )
         _replace(path, text)
     except PermissionError as error:
@@ -115,6 +119,6 @@ def _write_next_steps(path: Path, *, is_new: bool, json: bool | None) -> None:
     if json:
         write_json({"unit": str(path), "is_new": is_new, "next": [*_NEXT]})
         return
-    write(f"{f'wrote {path}' if is_new else f'{path} is up to date'}; next:")
+    write(f"{f'wrote {path}' if is_new else f'{path} is up to date'}; next, run:")
     for command in _NEXT:
         write(f"  {command}")

@@ -30,24 +30,24 @@ from forewarn.formats import clean, count, format_duration, join_names
 
 _DESCRIPTION = """\
 Report what the agent did about an event: which rule matched and why, what the
-hooks did, who approved, how much notice was given and used, and how long this
-VM was interrupted. Without EVENT, all events are listed. The report comes from
-the audit log in the agent's state directory, or in a copy of it. The agent need
-not be running."""
+hooks did, who approved the event, how much notice was given and used, and how
+long this VM was interrupted. Without EVENT, the command lists all events. The
+report is based on the audit log in the agent's state directory, or in a copy of
+that directory. The agent does not have to be running."""
 
 _OPTIONS = (
     Option(
         flag="--config",
         metavar="FILE",
         own_variable=file.VARIABLE,
-        help="configuration file of the agent, which sets the state directory",
+        help="agent configuration file, which specifies the state directory",
         shown_default=f"{file.DEFAULT}, if it exists",
     ),
     Option(
         flag="--state",
         metavar="DIR",
         own_variable="FOREWARN_AGENT_STATE",
-        help="state directory of the agent",
+        help="the agent's state directory",
     ),
 )
 
@@ -74,7 +74,7 @@ def register(subcommands: Subcommands) -> None:
         "event",
         metavar="EVENT",
         nargs="?",
-        help="id of the event, or an unambiguous prefix of it",
+        help="ID of the event, or an unambiguous prefix of the ID",
     )
     add_one_of(parser, *_OPTIONS)
 
@@ -88,7 +88,7 @@ def report(args: argparse.Namespace) -> int:
         _write_story(_full_id(args.event, events), record, json=args.json)
     if record.broken:
         write_error(
-            f"{count(record.broken, 'line')} of the audit log could not be read"
+            f"{count(record.broken, 'line')} in the audit log could not be read"
         )
     return 0
 
@@ -133,7 +133,7 @@ def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
     try:
         if not record.exists():
             raise NotFound(
-                f"{folder} contains no audit log of an agent; set the directory with"
+                f"{folder} contains no agent audit log; specify the directory with"
                 " --state or --config"
             )
         return record, summarize(map(read_entry, record))
@@ -151,8 +151,10 @@ def _full_id(given: str, events: Mapping[str, EventSummary]) -> str:
     if len(ids) == 1 and given:
         return ids[0]
     if ids:
-        raise NotFound(f"several events start with {given}: {join_names(ids)}")
-    raise NotFound(f"event {given} not found in the audit log; omit EVENT to list all")
+        raise NotFound(f"several event IDs start with {given}: {join_names(ids)}")
+    raise NotFound(
+        f"event {given} not found in the audit log; to list all events, omit EVENT"
+    )
 
 
 # --- table of all events -----------------------------------------------------

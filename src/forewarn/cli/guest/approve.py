@@ -11,10 +11,10 @@ from forewarn.formats import clean
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 _DESCRIPTION = """\
-Approve events of this VM, so that they start early. Run this command in a VM
-when the VM is prepared. Either all of the given events are approved or none. An
-event that lists several VMs starts for all of them. Operators use `forewarn
-events approve` instead."""
+Approve this VM's events so that they start early. Run this command in a VM when
+the VM is ready. The command approves either all of the specified events or none
+of them. If an event lists several VMs, approving it starts it for all of them.
+Operators should use `forewarn events approve` instead."""
 
 _ALL = Option(
     flag="--all",
@@ -30,20 +30,20 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "approve",
         approve,
-        summary="in a VM: approve events, so that they start early",
+        summary="in a VM: approve events so that they start early",
         description=_DESCRIPTION,
         example="forewarn approve E7F1A9B2-4C1D-4E0A-9C55-6D1B7A1F0C22",
         options=((ENDPOINT, DISCOVER),),
         common=(JSON,),
     )
-    parser.add_argument("ids", nargs="*", metavar="ID", help="ids of the events")
+    parser.add_argument("ids", nargs="*", metavar="ID", help="event IDs")
     add(parser, _ALL)
 
 
 def approve(args: argparse.Namespace) -> int:
     """Approve the given events, or all that are still scheduled."""
     if bool(args.ids) == bool(args.all):
-        raise WrongUsage("give either the ids of events or --all")
+        raise WrongUsage("specify either event IDs or --all")
     with connect(args, patience=0) as client:
         waiting = _waiting(client) if args.all else ()
         chosen: list[ScheduledEvent | str] = [*args.ids, *waiting]

@@ -53,11 +53,11 @@ from forewarn.recordings.scrubber import Scrubber
 from forewarn.signals import StopSignal, stop_on_signals
 
 _DESCRIPTION = """\
-Record each document that differs from the one before, and each failed request,
-until Ctrl-C. Run this command in a VM, on Azure or elsewhere. Recording never
-approves events. `forewarn replay` serves the recording.
+Record each document that differs from the previous one, and each failed request,
+until you press Ctrl-C. Run this command in a VM, on Azure or elsewhere. Recording never
+approves events. To serve the recording, run `forewarn replay`.
 
-With --scrub, names, ids and times are replaced, so that you can share the
+With --scrub, names, IDs and times are replaced, so that you can share the
 recording. To scrub an existing recording, add --recording."""
 
 _DETAILS = ("status", "headers", "message")  # of a line
@@ -66,7 +66,10 @@ _LAST_REQUEST = 5.0  # seconds for the request in flight when the recording ends
 
 _OPTIONS = (
     Option(
-        flag="--output", short="-o", metavar="FILE", help="new file for the recording"
+        flag="--output",
+        short="-o",
+        metavar="FILE",
+        help="file to write the recording to",
     ),
     Option(
         flag="--append", switch=True, help="continue the recording if the file exists"
@@ -74,7 +77,7 @@ _OPTIONS = (
     Option(
         flag="--scrub",
         switch=True,
-        help="replace names, ids and times, and omit other identifying details",
+        help="replace names, IDs and times, and omit other identifying details",
     ),
     Option(
         flag="--recording",
@@ -92,8 +95,8 @@ _OPTIONS = (
         flag="--api-version",
         metavar="VERSION",
         read=argument(checked_version),
-        help="api-version of requests",
-        shown_default=f"{NEWEST.name}, or that of the recording with --append",
+        help="api-version to use in requests",
+        shown_default=f"{NEWEST.name}; with --append, the recording's version",
     ),
     POLL,
 )
@@ -116,11 +119,13 @@ def register(subcommands: Subcommands) -> None:
 def record(args: argparse.Namespace) -> int:
     """Record until a signal or --duration ends it, or scrub a finished recording."""
     if args.output is None:
-        raise WrongUsage("no output file; write: forewarn record -o recording.jsonl")
+        raise WrongUsage(
+            "no output file; for example, run: forewarn record -o recording.jsonl"
+        )
     if args.append and args.scrub:
         raise WrongUsage(
             "--append and --scrub cannot be used together, because a scrubbed recording"
-            " does not contain the original names: record with --append, and scrub the"
+            " does not contain the original names; record with --append, and scrub the"
             " file later with --scrub --recording"
         )
     path = Path(args.output)

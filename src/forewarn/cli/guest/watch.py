@@ -25,11 +25,11 @@ from forewarn.formats import clean, join_names
 from forewarn.protocol.types import ScheduledEvent
 
 _DESCRIPTION = """\
-Show the events of this VM and their changes until Ctrl-C. Run this command in a
-VM. If the service supports long polling, changes appear immediately, otherwise within
---poll seconds. With --json, each change is one line of JSON: its events are in
-the format of the service, and `seconds_left` is the time until each event
-starts if it is not approved."""
+Show this VM's events, and any changes to them, until you press Ctrl-C. Run this
+command in a VM. If the service supports long polling, changes appear
+immediately; otherwise, they appear within --poll seconds. With --json, each
+change is printed as one line of JSON. Its events are in the service's format,
+and `seconds_left` is the time until each event starts if it is not approved."""
 
 
 @argument
@@ -61,9 +61,9 @@ ENDPOINT = Option(
 DISCOVER = Option(
     flag="--discover",
     switch=True,
-    help="search for the metadata service at 169.254.169.254, then at the address in"
-    " $SCHEDULEDEVENTSIP, then at the address that DHCP announces (option 245), which"
-    " requires Linux, and root or CAP_NET_RAW and CAP_NET_BIND_SERVICE",
+    help="look for the metadata service at 169.254.169.254, then at the address in"
+    " $SCHEDULEDEVENTSIP, and then at the address in DHCP option 245; using DHCP"
+    " requires Linux and either root or CAP_NET_RAW and CAP_NET_BIND_SERVICE",
 )
 
 POLL = Option(

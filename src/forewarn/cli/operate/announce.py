@@ -25,21 +25,21 @@ from forewarn.errors import WrongUsage
 from forewarn.formats import join_names
 
 _DESCRIPTION = """\
-Announce maintenance. Each affected group sees it as an event and gets at least
-the notice that the event type promises: 15 minutes for freeze and reboot, 10
-minutes for redeploy, 5 minutes for terminate, 30 seconds for preempt. A group
-can approve its event, so that the maintenance starts early.
+Announce maintenance. Each affected group sees it as an event. The minimum notice
+depends on the event type: 15 minutes for freeze and reboot, 10 minutes for
+redeploy, 5 minutes for terminate and 30 seconds for preempt. If all affected
+groups approve their events, the maintenance starts early.
 
-Maintenance of a host affects all of its VMs at once. VMs and groups are
-maintained one update domain at a time."""
+Maintenance on a host affects all of its VMs at once. With --vm or --group, the
+maintenance affects one update domain at a time."""
 
 TIMES = (
     Option(
         flag="--notice",
         metavar="DURATION",
         read=read_duration,
-        help="notice to give, such as 20m",
-        shown_default="the minimum of the event type",
+        help="notice period, such as 20m",
+        shown_default="the event type's minimum",
     ),
     Option(
         flag="--not-before",
@@ -56,13 +56,12 @@ DURATION = Option(
     help="how long the VMs will be unavailable, such as 9s",
 )
 DESCRIPTION = Option(
-    flag="--description", metavar="TEXT", help="description that the VMs see"
+    flag="--description", metavar="TEXT", help="description shown to the VMs"
 )
 LIVE_MIGRATION = Option(
     flag="--live-migration",
     switch=True,
-    help="use Azure's description of a live migration, and a duration of 5s; only for"
-    " freeze",
+    help="use Azure's live migration description and a duration of 5s; only for freeze",
 )
 REASON = Option(flag="--reason", metavar="TEXT", help="reason to record in the journal")
 
@@ -70,7 +69,7 @@ EMERGENCY = (
     Option(
         flag="--emergency",
         switch=True,
-        help="give less notice than the minimum, or none; requires --reason",
+        help="allow less notice than the minimum, or none; requires --reason",
     ),
     Option(
         flag="--ignore-blockers",
@@ -86,7 +85,7 @@ def source_option(shown_default: str) -> Option:
         flag="--source",
         metavar="platform|user",
         read=read_source,
-        help="who initiates it",
+        help="who initiates the operation",
         shown_default=shown_default,
     )
 
@@ -94,7 +93,7 @@ def source_option(shown_default: str) -> Option:
 _TARGETS = (
     Option(flag="--vm", metavar="NAME", repeated=True, help="VMs to maintain"),
     Option(flag="--host", metavar="NAME", help="host to maintain"),
-    Option(flag="--group", metavar="NAME", help="group whose VMs to maintain"),
+    Option(flag="--group", metavar="NAME", help="group with the VMs to maintain"),
 )
 
 _DETAILS = (
@@ -138,7 +137,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "announce",
         _announce,
-        summary="announce maintenance of VMs, a host or a group",
+        summary="announce maintenance on VMs, a host or a group",
         description=_DESCRIPTION,
         example="forewarn announce reboot --host host-a --notice 20m",
     )
@@ -177,7 +176,7 @@ def body_of(args: argparse.Namespace) -> dict[str, object]:
     """Build the request body from the given options, omitting absent ones."""
     values = vars(args)
     if values.get("emergency") and not values.get("reason"):
-        raise WrongUsage("--emergency requires --reason, which goes into the journal")
+        raise WrongUsage("--emergency requires --reason, which the journal records")
     if values.get("ignore_blockers") and not values.get("emergency"):
         raise WrongUsage("--ignore-blockers requires --emergency")
     return {

@@ -35,7 +35,7 @@ _LIVE = ("SCHEDULED", "STARTED")
 
 _COMMAND = re.compile(r"`[^`]*`")
 _MARGIN = len("  12:15:00  ")
-_UNKNOWN_START = "Start time unknown until this is resolved."
+_UNKNOWN_START = "The start time is unknown until this is resolved."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,40 +51,40 @@ _VERBS: Mapping[str, _Verb] = {
     "show": _Verb(
         summary="show the details and history of an operation",
         description="Show a maintenance operation: its events, which VMs have seen"
-        " them, who has approved them, and what has happened since the announcement.",
+        " them, who approved them, and what has happened since the announcement.",
     ),
     "explain": _Verb(
         summary="explain what an operation is waiting for",
-        description="Explain what a maintenance operation is waiting for: since when,"
-        " until when, and how to unblock it.",
+        description="Explain what a maintenance operation is waiting for, how long it"
+        " has been waiting, when the wait ends, and how to unblock it.",
     ),
     "approve": _Verb(
-        summary="approve events, so that the operation starts early",
-        description="Approve an event on behalf of its VMs or, with the id of a"
-        " maintenance operation, all of its events. The operation starts when all of"
-        " its events are approved, unless it is blocked.",
+        summary="approve events so that the operation starts early",
+        description="Approve an event on behalf of its VMs. If ID identifies a"
+        " maintenance operation, approve all of its events. Once all of an"
+        " operation's events are approved, the operation starts unless it is blocked.",
     ),
     "cancel": _Verb(
         summary="cancel an operation before it starts",
-        description="Cancel a maintenance operation. An operation that has started can"
-        " only be completed or closed.",
+        description="Cancel a maintenance operation that has not started. After it"
+        " starts, it can only be completed or closed.",
         options=(REASON,),
     ),
     "complete": _Verb(
         summary="mark a started operation as done",
-        description="Mark a started maintenance operation as done, even before its"
-        " duration is over. Its events disappear when they have been shown for the"
-        " minimum time.",
+        description="Mark a started maintenance operation as done, even if its"
+        " duration has not elapsed. Its events disappear after they have been shown"
+        " for the minimum time.",
     ),
     "retry": _Verb(
         summary="run the driver again for a stuck operation",
-        description="Run the driver again for the unfinished work of a stuck"
-        " maintenance operation.",
+        description="Run the driver again to finish the work of a stuck maintenance"
+        " operation.",
     ),
     "close": _Verb(
-        summary="give up a stuck operation",
-        description="Give up a stuck maintenance operation. It ends as FAILED, and its"
-        " events disappear.",
+        summary="give up on a stuck operation",
+        description="Give up on a stuck maintenance operation and close it as FAILED."
+        " Its events disappear.",
         options=(REASON,),
     ),
 }
@@ -103,10 +103,12 @@ def register(subcommands: Subcommands) -> None:
         "list",
         _list,
         summary="list scheduled and started operations",
-        description="List the maintenance operations that are scheduled or started.",
+        description="List scheduled and started maintenance operations.",
         example="forewarn events list --all",
         options=(
-            Option(flag="--all", switch=True, help="include operations that are over"),
+            Option(
+                flag="--all", switch=True, help="include operations that have ended"
+            ),
         ),
     )
     runs = {"show": _show, "explain": _explain, "approve": _approve}
@@ -123,7 +125,7 @@ def register(subcommands: Subcommands) -> None:
         parser.add_argument(
             "id",
             metavar="ID",
-            help="id of the maintenance operation or of one of its events",
+            help="ID of the maintenance operation or of one of its events",
         )
 
 
@@ -211,7 +213,7 @@ def _approved_lines(
     responses: Sequence[object], any_id: str, api: ControlApi
 ) -> Iterator[str]:
     for event in map(event_from, responses):
-        yield paragraph(f"approved: event {event.id} of group {event.group}")
+        yield paragraph(f"approved: event {event.id} for group {event.group}")
     yield from _state_lines(api.request("GET", _path(any_id)))
 
 
@@ -220,7 +222,9 @@ def _state_lines(plain: object) -> Iterator[str]:
     left = len(maintenance.events) - maintenance.approved
     waits = maintenance.phase == "SCHEDULED" and left
     still = (
-        f"; {left} of {len(maintenance.events)} events not approved" if waits else ""
+        f"; {left} of {len(maintenance.events)} events are not approved yet"
+        if waits
+        else ""
     )
     yield paragraph(
         f"{maintenance.title} is {maintenance.phase}{still} ({maintenance.id})"
@@ -250,7 +254,7 @@ def _maintenance_lines(
     yield paragraph(f"{maintenance.title}, {maintenance.phase}")
     yield fields(_maintenance_fields(maintenance, now))
     for event in maintenance.events:
-        yield paragraph(f"event {event.id} of group {event.group}")
+        yield paragraph(f"event {event.id} for group {event.group}")
         yield fields(_event_fields(event, maintenance.phase in _LIVE, now))
 
 
@@ -317,17 +321,19 @@ def _explanation_lines(plain: object, api: ControlApi) -> Iterator[str]:
     yield _wrapped(explanation.text("summary") or "")
     for wait in explanation.parts("waits"):
         until = format_when(wait.time("until"), now)
-        end = f" Until {until}." if until else ""
+        end = f" The wait ends at {until}." if until else ""
         yield _wrapped(f"- {wait.text('text')}{end}")
         for remedy in wait.parts("unblocked_by"):
             text, command = remedy.text("text"), remedy.text("command")
             if command:  # on a line of its own, to be copied
                 yield f"    # {text}\n    {command}"
             else:
-                yield _wrapped(f"    Ends when {text}.", 4)
+                yield _wrapped(f"    The wait ends when {text}.", 4)
     if explanation.text("phase") == "SCHEDULED":
         latest = format_when(explanation.time("starts_at_latest"), now)
-        yield _wrapped(f"Starts by {latest}." if latest else _UNKNOWN_START)
+        yield _wrapped(
+            f"The operation starts by {latest}." if latest else _UNKNOWN_START
+        )
     if hint := explanation.text("hint"):
         yield _wrapped(hint)
 

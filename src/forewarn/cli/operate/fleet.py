@@ -28,18 +28,18 @@ from forewarn.formats import count, join_names
 Table: TypeAlias = Mapping[str, object]
 
 _APPLY = """\
-Replace the hosts, groups and VMs of the service with those in FILE, and show
-what was added, changed and removed. Events and approvals are kept. To remove
-more than a tenth of the VMs, --remove is required."""
+Replace the service's hosts, groups and VMs with those in FILE, and show what was
+added, changed and removed. Events and approvals are kept. Removing more than a
+tenth of the VMs requires --remove."""
 
 _SHOW = """\
-Show hosts, groups and VMs. The list includes whether Scheduled Events is
-enabled for each group, and VMs that exceeded a limit of the metadata plane in
-the last hour."""
+Show hosts, groups and VMs. The output also shows whether Scheduled Events is
+enabled for each group and which VMs exceeded a metadata-plane limit in the last
+hour."""
 
 _EXPORT = """\
-Print the fleet as a fleet file for `forewarn fleet apply`. With --json, print it
-in the format of the API."""
+Print the fleet as a fleet file, which you can apply with `forewarn fleet apply`.
+With --json, print it in the API's format."""
 
 _TIMEOUT = 600.0  # seconds; 100,000 VMs take a while
 _NOUNS: Mapping[str, str] = {"hosts": "host", "groups": "group", "vms": "VM"}
@@ -83,7 +83,7 @@ def register(subcommands: Subcommands) -> None:
         ),
     )
     parser.add_argument(
-        "file", metavar="FILE", help="fleet file in TOML; - is standard input"
+        "file", metavar="FILE", help="fleet file (TOML), or - for standard input"
     )
     add_command(
         commands,
@@ -136,7 +136,9 @@ def _read(file: str) -> object:
 
 def _refuse(value: object, file: str) -> object:
     if isinstance(value, date | datetime | time_of_day):
-        raise WrongUsage(f'{file}: {value} is a time; for text, write "{value}"')
+        raise WrongUsage(
+            f'{file}: {value} is a date or time; for a string, use "{value}"'
+        )
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
@@ -190,7 +192,7 @@ def _fleet_lines(
         (_VMS, [_vm_row(vm) for vm in vms]),
     )
     text = "\n\n".join(table(header, rows) for header, rows in tables if rows)
-    yield text or "the fleet is empty; add VMs with `forewarn fleet apply FILE`"
+    yield text or "the fleet is empty; to add VMs, run `forewarn fleet apply FILE`"
     for vm in object_from(api.request("GET", "/v1/fleet/limited")).parts("items"):
         yield paragraph(f"limited: {_limited_line(vm, now)}")
 
@@ -200,7 +202,8 @@ def _limited_line(vm: JsonObject, now: datetime) -> str:
     kinds = ", ".join(f"{kind} {times}" for kind, times in limits.items())
     last = vm.time("last")
     when = f", most recently {format_distance(last, now)}" if last else ""
-    return f"VM {vm.text('name')}: {vm.number('refused')} rejected ({kinds}){when}"
+    total = count(vm.number("refused") or 0, "rejection")
+    return f"VM {vm.text('name')}: {total} ({kinds}){when}"
 
 
 def _group_row(

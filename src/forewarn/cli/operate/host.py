@@ -29,24 +29,24 @@ _TYPE = Option(
     flag="--type",
     metavar="freeze|reboot|redeploy",
     read=one_of(*HOST_TYPES),
-    help="event type that the VMs see",
+    help="event type shown to the VMs",
     shown_default="freeze",
 )
 _FAILS_BY = Option(
     flag="--fails-by",
     metavar="TIME|DURATION",
     read=read_time_or_duration,
-    help="predicted time of the failure, such as 2026-01-31T12:15:00Z, or 3d for three"
-    " days from now",
+    help="when the host is predicted to fail, such as 2026-01-31T12:15:00Z, or 3d for"
+    " three days from now",
     shown_default="7d",
 )
 
 _COMMANDS: Mapping[str, _Command] = {
     "maintain": _Command(
-        summary="announce planned maintenance of a host",
-        description="Announce planned maintenance of a host, which affects all of its"
-        " VMs at once. Each group on the host gets notice and can approve. The"
-        " maintenance starts early if all groups approve.",
+        summary="announce planned maintenance on a host",
+        description="Announce planned maintenance on a host, which affects all of its"
+        " VMs at once. Each group with VMs on the host gets notice. The maintenance"
+        " starts early if all of these groups approve it.",
         example="forewarn host maintain host-a --type reboot --notice 20m",
         options=(
             announce.TIMES,
@@ -61,24 +61,25 @@ _COMMANDS: Mapping[str, _Command] = {
     "degraded": _Command(
         summary="report that a host is predicted to fail",
         description="Report that a host is predicted to fail. Its VMs are redeployed"
-        " within seven days. Each group leaves independently, as soon as it approves"
-        " or redeploys its VMs. If you report the host again, VMs that have arrived"
-        " since get an event, and an earlier time replaces the existing events.",
+        " within seven days. Each group's VMs are moved as soon as the group approves"
+        " or redeploys them, independently of other groups. If the host is already"
+        " degraded, reporting an earlier time replaces its existing events with new"
+        " ones. VMs added to the host since then also get events.",
         example="forewarn host degraded host-a --fails-by 3d",
         options=(_FAILS_BY, announce.DESCRIPTION, announce.REASON),
     ),
     "failed": _Command(
         summary="report that a host has failed",
-        description="Report that a host has failed. Operations scheduled for it are"
-        " canceled, and its VMs are notified. The failure ends with `forewarn host"
-        " recovered`, or after --duration.",
+        description="Report that a host has failed. Operations scheduled for the host"
+        " are canceled, and its VMs are notified. The failure ends when you run"
+        " `forewarn host recovered`, or after --duration.",
         example="forewarn host failed host-a --reason 'power supply'",
         options=(announce.DURATION, announce.DESCRIPTION, announce.REASON),
     ),
     "recovered": _Command(
         summary="report that a host has recovered",
         description="Report that a host is no longer degraded or failed. Planned"
-        " maintenance of the host stays scheduled.",
+        " maintenance on the host remains scheduled.",
         example="forewarn host recovered host-a",
         options=(announce.REASON,),
     ),
@@ -147,7 +148,7 @@ def _unannounced(
     elif command == "recovered":
         yield f"nothing to do: {host} is neither degraded nor failed"
     else:
-        yield f"{host} has no VMs; no group was notified"
+        yield f"{host} has no VMs, so no group was notified"
 
 
 def _outcome(command: str, maintenance: MaintenanceResponse, now: datetime) -> str:
@@ -156,12 +157,12 @@ def _outcome(command: str, maintenance: MaintenanceResponse, now: datetime) -> s
     if command != "recovered":
         return f"no change: {maintenance.title} {_state(maintenance, now)}"
     if maintenance.cause == "host-failure":
-        return f"ending: {maintenance.title}, after its minimum display time"
+        return f"ending after its minimum display time: {maintenance.title}"
     return f"{maintenance.phase.lower()}: {maintenance.title}"
 
 
 def _state(maintenance: MaintenanceResponse, now: datetime) -> str:
     if maintenance.phase == "STARTED":
-        return f"has been STARTED since {format_when(maintenance.started_at, now)}"
+        return f"started at {format_when(maintenance.started_at, now)}"
     when = format_when(maintenance.not_before, now)
     return f"is already SCHEDULED, not before {when}"

@@ -19,11 +19,12 @@ from forewarn.errors import WrongUsage
 Query: TypeAlias = Sequence[tuple[str, str]]
 
 _DESCRIPTION = """\
-Show the journal in order, with the position of each entry and who caused it
-(`forewarn` for the service itself). An entry must match every given filter; if
-a filter has several names, one of them must match. With --json, each entry is
-one line of JSON. --follow shows the existing entries and then waits for new
-ones, across restarts of the service, until Ctrl-C."""
+Show journal entries in order, with their positions and who caused them
+(`forewarn` is the service itself). Each entry must match all of the filters that
+you specify. If you specify several names for one filter, the entry must match
+one of them. With --json, each entry is printed as one line of JSON. With
+--follow, the command shows the existing entries and then waits for new ones,
+even if the service restarts, until you press Ctrl-C."""
 
 
 @argument
@@ -37,16 +38,19 @@ _OPTIONS = (
         flag="--group",
         metavar="NAME",
         repeated=True,
-        help="only entries about these groups",
+        help="show only entries about these groups",
     ),
     Option(
-        flag="--vm", metavar="NAME", repeated=True, help="only entries about these VMs"
+        flag="--vm",
+        metavar="NAME",
+        repeated=True,
+        help="show only entries about these VMs",
     ),
     Option(
         flag="--by",
         metavar="NAME",
         repeated=True,
-        help="only entries caused with these tokens, or by these VMs",
+        help="show only entries caused by these tokens or VMs",
     ),
     Option(flag="--who", metavar="NAME", repeated=True, help="same as --by"),
     Option(
@@ -54,41 +58,41 @@ _OPTIONS = (
         metavar="FACT",
         repeated=True,
         read=_read_fact,
-        help="only entries of these kinds, such as Started",
+        help="show only entries of these kinds, such as Started",
     ),
     Option(
         flag="--maintenance",
         metavar="ID",
         repeated=True,
-        help="only entries about these maintenance operations or their events",
+        help="show only entries about these maintenance operations or their events",
     ),
     Option(
         flag="--since",
         metavar="TIME",
         read=read_past,
-        help="only entries from this time on: 2026-01-31T12:00:00Z, 2026-01-31 (in"
-        " UTC), or 2h for two hours ago",
+        help="show only entries at or after this time: 2026-01-31T12:00:00Z,"
+        " 2026-01-31 (in UTC), or 2h for two hours ago",
     ),
     Option(
         flag="--until",
         metavar="TIME",
         read=read_past,
-        help="only entries before this time",
+        help="show only entries before this time",
     ),
     Option(
         flag="--last",
         metavar="N",
         read=read_number,
-        help="only the last N entries",
+        help="show only the last N entries",
     ),
     Option(
         flag="--after",
         metavar="N",
         read=read_number,
         default=0,
-        help="only entries after this position",
+        help="show only entries after this position",
     ),
-    Option(flag="--follow", switch=True, help="wait for new entries"),
+    Option(flag="--follow", switch=True, help="keep waiting for new entries"),
 )
 
 #: Options that filter by name, and their API field names.

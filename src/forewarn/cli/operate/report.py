@@ -19,9 +19,10 @@ from forewarn.core.queries.report import month_named
 from forewarn.formats import count, join_names
 
 _DESCRIPTION = """\
-Show a report on one month, in UTC: what was announced, started and ended, how
-much notice was given, who approved, which events no VM saw, and whether every
-promise of notice was kept. The exit code is 1 if a promise was broken."""
+Show a report for one month (UTC): how many operations were announced, started and
+ended, how much notice was given, who approved events, which events no VM saw,
+and whether VMs always got the promised notice. The exit code is 1 if they did
+not."""
 
 _HAPPENED = ("announced", "started", "completed", "canceled", "failed", "withdrawn")
 _MAX_UNSEEN = 20
@@ -34,7 +35,7 @@ def register(subcommands: Subcommands) -> None:
         subcommands,
         "report",
         _report,
-        summary="show a monthly report with an audit of notice",
+        summary="show a monthly report that audits the notice given",
         description=_DESCRIPTION,
         example="forewarn report --month 2026-11 --group web",
         options=(
@@ -46,7 +47,9 @@ def register(subcommands: Subcommands) -> None:
                 shown_default="the current month",
             ),
             Option(
-                flag="--group", metavar="NAME", help="only operations on this group"
+                flag="--group",
+                metavar="NAME",
+                help="include only operations that affect this group",
             ),
         ),
     )
@@ -84,7 +87,7 @@ def _title(response: JsonObject) -> str:
     name = f"{since:%B %Y}" if since else response.text("month")
     so_far = ""
     if at and since and at < since:
-        so_far = ", which has not started"
+        so_far = " (this month has not started)"
     elif at and until and at < until:
         so_far = f", as of {format_time(at)}"
     return f"Maintenance in {name}, {scope}{so_far}"
@@ -94,13 +97,13 @@ def _promises(response: JsonObject) -> str:
     starts = response.part("starts")
     total = _number(starts, "total")
     if not total:
-        return "Nothing started, so no promise was broken."
+        return "No maintenance started, so no VM missed its promised notice."
     ways = [
         f"{_number(starts, name)} {words}"
         for name, words in (
             ("whole_notice", "after full notice"),
-            ("approved_early", "early, with all approvals"),
-            ("without_notice", "without notice, as announced"),
+            ("approved_early", "early with all approvals"),
+            ("without_notice", "without notice as announced"),
             ("broken", "too early"),
         )
         if _number(starts, name)
@@ -108,7 +111,7 @@ def _promises(response: JsonObject) -> str:
     text = f"{count(total, 'maintenance operation')} started: {', '.join(ways)}."
     broken = response.parts("broken_promises")
     if not broken:
-        return paragraph(f"Every promise of notice was kept. {text}", 0)
+        return paragraph(f"VMs always got the promised notice. {text}", 0)
     return "\n".join(
         [paragraph(f"{_broken_heading(_number(starts, 'broken'))} {text}", 0), ""]
         + [paragraph(_broken_promise(promise)) for promise in broken]
@@ -117,8 +120,8 @@ def _promises(response: JsonObject) -> str:
 
 def _broken_heading(number: int) -> str:
     if number == 1:
-        return "1 PROMISE OF NOTICE WAS BROKEN. This is a bug; please report it."
-    return f"{number} PROMISES OF NOTICE WERE BROKEN. This is a bug; please report it."
+        return "1 OPERATION STARTED TOO EARLY. This is a bug; please report it."
+    return f"{number} OPERATIONS STARTED TOO EARLY. This is a bug; please report it."
 
 
 def _broken_promise(promise: JsonObject) -> str:
@@ -149,7 +152,7 @@ def _notice(response: JsonObject) -> Iterator[str]:
     rows = [
         [name, *_quantiles(notice.part(name))] for name in ("promised", "given", "used")
     ]
-    yield table(["NOTICE", "LEAST", "MEDIAN", "LONGEST"], rows)
+    yield table(["NOTICE", "SHORTEST", "MEDIAN", "LONGEST"], rows)
     if _number(saved, "total"):
         by_type = saved.part("by_type")
         parts = [
@@ -157,7 +160,9 @@ def _notice(response: JsonObject) -> Iterator[str]:
             for kind in by_type.plain
         ]
         total = format_duration(_number(saved, "total"))
-        yield paragraph(f"Saved by early approval: {total} ({', '.join(parts)}).", 0)
+        yield paragraph(
+            f"Time saved by early approval: {total} ({', '.join(parts)}).", 0
+        )
 
 
 def _quantiles(quantiles: JsonObject) -> Sequence[str]:
@@ -195,9 +200,9 @@ def _never_shown(response: JsonObject) -> Iterator[str]:
     shown = unseen.parts("events")[:_MAX_UNSEEN]
     lines = [
         f"{count(number, 'event')} started before any VM saw"
-        f" {'it' if number == 1 else 'them'} (--json lists the ids):",
+        f" {'it' if number == 1 else 'them'} (--json lists the IDs):",
         *(
-            f"  {format_time(event.time('started_at'))}  {event.text('type')} of group"
+            f"  {format_time(event.time('started_at'))}  {event.text('type')} for group"
             f" {event.text('group')}"
             for event in shown
         ),
@@ -209,7 +214,7 @@ def _never_shown(response: JsonObject) -> Iterator[str]:
 
 def _disruptions(response: JsonObject) -> str:
     stuck, away = response.part("stuck"), response.part("outages")
-    lines = ["No operation was stuck.", "The service had no downtime."]
+    lines = ["No operation got stuck.", "The service had no downtime."]
     if _number(stuck, "maintenances"):
         many = count(_number(stuck, "maintenances"), "operation")
         long = format_duration(_number(stuck, "seconds"))
@@ -217,7 +222,7 @@ def _disruptions(response: JsonObject) -> str:
     if _number(away, "total"):
         times = count(_number(away, "total"), "outage")
         long = format_duration(_number(away, "seconds"))
-        lines[1] = f"Downtime of the service: {times}, {long} in total."
+        lines[1] = f"Service downtime: {times}, {long} in total."
     return "\n".join(lines)
 
 

@@ -35,26 +35,29 @@ class _Operation:
 
 _OPERATIONS: Mapping[str, _Operation] = {
     "restart": _Operation(
-        summary="restart a VM at its user's request",
-        description="Restart a VM at its user's request. Its group gets 15 minutes'"
-        " notice and can approve early. The VM restarts immediately if the group is"
-        " disabled or auto-approves restarts.",
+        summary="restart a VM, as if its user had requested it",
+        description="Restart a VM, as if its user had requested it. Its group gets 15"
+        " minutes' notice and can approve the restart early. The VM restarts"
+        " immediately if Scheduled Events is disabled for its group, or if the group"
+        " auto-approves restarts.",
         done="restarted",
         plural="restarts",
     ),
     "redeploy": _Operation(
-        summary="move a VM to another host at its user's request",
-        description="Move a VM to another host at its user's request. Its group gets"
-        " 10 minutes' notice and can approve early. The VM moves immediately if the"
-        " group is disabled or auto-approves redeployments.",
+        summary="move a VM to another host, as if its user had requested it",
+        description="Move a VM to another host, as if its user had requested it. Its"
+        " group gets 10 minutes' notice and can approve the move early. The VM moves"
+        " immediately if Scheduled Events is disabled for its group, or if the group"
+        " auto-approves redeployments.",
         done="redeployed",
         plural="redeployments",
     ),
     "reimage": _Operation(
         summary="reimage a VM, which also reboots it",
         description="Reimage a VM, which also reboots it. Its group gets 15 minutes'"
-        " notice and can approve early. The VM is reimaged immediately if the group"
-        " is disabled, unless the source is platform.",
+        " notice and can approve the operation early. The VM is reimaged immediately"
+        " if Scheduled Events is disabled for its group, unless --source is"
+        " platform.",
         done="reimaged",
         plural="reimaging",
         options=(announce.source_option("user"),),
@@ -62,17 +65,17 @@ _OPERATIONS: Mapping[str, _Operation] = {
     "evict": _Operation(
         summary="evict a spot VM",
         description="Evict a spot VM. Its group gets 30 seconds' notice. The VM then"
-        ' leaves the fleet. With eviction_policy = "deallocate" it stays and is'
-        " deallocated until you run `forewarn vm start`.",
+        ' leaves the fleet. With eviction_policy = "deallocate", it stays in the fleet'
+        " and is deallocated until you run `forewarn vm start`.",
         done="evicted",
         plural="evictions",
         example="batch_0",
     ),
     "delete": _Operation(
         summary="delete a VM and remove it from the fleet",
-        description="Delete a VM and remove it from the fleet. VMs in a scale set with"
-        " terminate notice get that notice first. Spot VMs and all other VMs are"
-        " deleted immediately.",
+        description="Delete a VM and remove it from the fleet. If its scale set uses"
+        " terminate notifications, the VM gets that notice first, unless it is a spot"
+        " VM. Otherwise, the VM is deleted immediately.",
         done="deleted",
         plural="deletions",
         example="batch_0",
@@ -81,10 +84,10 @@ _OPERATIONS: Mapping[str, _Operation] = {
 
 
 _START = """\
-Mark a deallocated VM as running again. It can then be restarted, redeployed and
-evicted, and maintenance of its host affects it. This does not start the VM
-itself; do that in your hypervisor. If the VM is not deallocated, nothing
-changes."""
+Mark a deallocated VM as running again. It can then be restarted, redeployed or
+evicted, and is affected by maintenance on its host. This command does not start
+the VM; use your hypervisor to do that. If the VM is not deallocated, the command
+has no effect."""
 
 
 def register(subcommands: Subcommands) -> None:
@@ -153,7 +156,7 @@ def _explanations(
     if maintenance.phase == "STARTED":
         why = _why(api, operation, maintenance, now)
         wants_notice = args.notice is not None or args.not_before is not None
-        anyway = ", although notice was requested" if wants_notice else ""
+        anyway = ", even though notice was requested" if wants_notice else ""
         yield f"{why}, so {vm} is {_OPERATIONS[operation].done} immediately{anyway}"
     if operation == "delete":
         yield f"{vm} then leaves the fleet"
@@ -169,8 +172,8 @@ def _after_eviction(api: ControlApi, vm: str, group: str) -> str:
     if next(filter(None, policies), "delete") == "delete":
         return f"{vm} then leaves the fleet"
     return (
-        f"{vm} then stays in the fleet, deallocated; `forewarn vm start {vm}` marks it"
-        " as running again"
+        f"{vm} then stays in the fleet as deallocated; to mark it as running again, run"
+        f" `forewarn vm start {vm}`"
     )
 
 
@@ -194,9 +197,9 @@ def _why(
 
 def _why_deleted(group: JsonObject) -> str:
     if group.text("kind") != "scale-set":
-        return "only scale sets have terminate notice"
+        return "only scale sets support terminate notice"
     if group.number("terminate_notice_seconds") is None:
-        return f"scale set {group.text('name')} has no terminate notice"
+        return f"scale set {group.text('name')} does not use terminate notice"
     return "spot VMs get no terminate notice"
 
 

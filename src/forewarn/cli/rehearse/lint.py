@@ -27,7 +27,7 @@ IGNORE = Option(
     flag="--ignore",
     metavar="RULE",
     repeated=True,
-    help="omit these rules; requires --lint",
+    help="ignore these rules; requires --lint",
 )
 
 _LONGEST = 90.0  # seconds; enough to show that a program polls too rarely
@@ -118,7 +118,7 @@ def _write_result(linted: "LintResult", args: argparse.Namespace) -> None:
         write("")
     if linted.evidence.ending is not None and linted.output:
         write_part(
-            "last output of the program", linted.output.splitlines()[-_LAST_LINES:]
+            "the program's last output", linted.output.splitlines()[-_LAST_LINES:]
         )
         write("")
     write(paragraph(report.summary(linted, is_strict=is_strict), 0))

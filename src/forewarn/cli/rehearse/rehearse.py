@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from forewarn.testing.scenario.results import ScenarioResult
 
 _DESCRIPTION = """\
-Rehearse a scenario, such as a reboot, with a program: start a private service,
-run COMMAND with $FOREWARN_ENDPOINT set to its address, play the scenario as
-fast as the program allows, and check that the program behaves as expected.
+Test how a program handles a scenario, such as a reboot. This command starts a
+private service, runs COMMAND with $FOREWARN_ENDPOINT set to the service's
+address, plays the scenario as fast as the program allows, and checks that the
+program behaves as expected.
 
 The exit code is 0 if the program passes, 1 if it fails or cannot be tested, and
 2 after a usage error."""
@@ -47,7 +48,7 @@ _OPTIONS = (
     Option(
         flag="--schema",
         switch=True,
-        help="print the JSON Schema of scenario files for editors",
+        help="print the JSON Schema for scenario files, for use in an editor",
     ),
     Option(
         flag="--lint",
@@ -62,7 +63,7 @@ _OPTIONS = (
         flag="--seed",
         metavar="NUMBER",
         read=read_number,
-        help="make ids and faults reproducible",
+        help="make IDs and faults reproducible",
         shown_default="random",
     ),
     Option(
@@ -71,14 +72,14 @@ _OPTIONS = (
     Option(
         flag="--transcript",
         metavar="FILE",
-        help="write the journal as lines of JSON, without real times and without what"
-        " VMs saw; with the same --seed, the file is identical in each run",
+        help="write the journal to a file as lines of JSON, without real times and"
+        " without what VMs saw; runs with the same --seed write identical files",
     ),
     Option(
         flag="--output",
         metavar="FILE",
-        help="write the output of the program to a file; its end is also shown if the"
-        " program fails",
+        help="write the program's output to a file; if the program fails, the end of"
+        " the output is also printed",
     ),
     Option(
         flag="--metadata",
@@ -97,7 +98,7 @@ _OPTIONS = (
     Option(
         flag="--quiet",
         switch=True,
-        help="hide the progress; with --lint, also hide the table of rules",
+        help="do not show progress; with --lint, also omit the table of rules",
     ),
 )
 
@@ -119,7 +120,7 @@ def register(subcommands: Subcommands) -> None:
         "scenario",
         nargs="?",
         metavar="SCENARIO",
-        help="scenario file, or name of a bundled scenario",
+        help="scenario file, or the name of a bundled scenario",
     )
 
 
@@ -130,19 +131,20 @@ def _rehearse(args: argparse.Namespace) -> int:
         raise WrongUsage(f"{names} cannot be used together")
     if modes and (args.scenario or (args.program and modes != ["lint"])):
         raise WrongUsage(
-            f"--{modes[0]} plays no scenario; omit the scenario and the program"
+            f"--{modes[0]} does not play a scenario; omit the scenario and the program"
         )
     if modes and modes != ["lint"]:
         return _show_scenarios(args)
     if not args.program:
         raise WrongUsage(
-            "no program to run; write: forewarn rehearse SCENARIO -- COMMAND..."
+            "no program to run; usage: forewarn rehearse SCENARIO -- COMMAND..."
         )
     if args.lint:
         return lint(args)
     if args.scenario is None:
         raise WrongUsage(
-            "no scenario to play; `forewarn rehearse --list` shows bundled scenarios"
+            "no scenario to play; to list the bundled scenarios, run"
+            " `forewarn rehearse --list`"
         )
     return _play(args)
 
@@ -200,5 +202,5 @@ def _write_result(played: "ScenarioResult", *, as_json: bool) -> None:
         write(paragraph(reason, indent=2))
     if not played.has_passed:
         write_part("what happened", played.timeline)
-        write_part("last output of the program", played.output.splitlines()[-20:])
+        write_part("the program's last output", played.output.splitlines()[-20:])
     write(results.summary(played))

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from forewarn.testing.replay.server import Replay
 
 _DESCRIPTION = """\
-Serve a recording: the same documents in the same order, after the same time, or
---speed times as fast. NotBefore is as far ahead of the Date header as in the
-recording. The replay starts with the first request for events. Approvals are
-accepted and shown, but do not change the replay. This requires the extra
-`server`."""
+Serve a recording: the same documents in the same order and with the same timing,
+or --speed times as fast. NotBefore is as far ahead of the Date header as it was
+in the recording. The replay starts when the first request for events arrives.
+Approvals are accepted and shown, but they do not change the replay. This command
+requires the `server` extra."""
 
 _FASTEST = 100_000.0
 
@@ -48,7 +48,7 @@ def _read_speed(text: str) -> float:
         speed = 0.0
     if not 0.001 <= speed <= _FASTEST:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a speed from 0.001 to {_FASTEST:g}"
+            f"invalid speed {text!r}: must be between 0.001 and {_FASTEST:g}"
         )
     return speed
 
@@ -59,7 +59,7 @@ _OPTIONS = (
         metavar="N",
         read=_read_speed,
         default=1.0,
-        help="playback speed; with 60, a minute takes a second",
+        help="playback speed; at 60, a minute takes a second",
     ),
     Option(
         flag="--shown",
@@ -73,23 +73,25 @@ _OPTIONS = (
         flag="--metadata",
         metavar="HOST:PORT",
         default="127.0.0.1:8254",
-        help="address to serve on; port 0 selects a free port",
+        help="address to listen on; port 0 selects a free port",
     ),
     Option(
         flag="--vm",
         metavar="NAME",
         help="VM that clients act as",
-        shown_default="the VM of the recording",
+        shown_default="the VM in the recording",
     ),
     Option(flag="--at-once", switch=True, help="start without waiting for a request"),
     Option(
         flag="--expect-approval",
         switch=True,
-        help="exit with 1 unless every event is approved while it is Scheduled",
+        help="exit with code 1 unless every event is approved while it is Scheduled",
     ),
     (
         Option(flag="--once", switch=True, help="exit at the end of the recording"),
-        Option(flag="--loop", switch=True, help="start again at the end"),
+        Option(
+            flag="--loop", switch=True, help="start over at the end of the recording"
+        ),
     ),
 )
 
@@ -106,9 +108,7 @@ def register(subcommands: Subcommands) -> None:
         options=_OPTIONS,
         common=(JSON,),
     )
-    parser.add_argument(
-        "recording", metavar="RECORDING", help="file with the recording"
-    )
+    parser.add_argument("recording", metavar="RECORDING", help="recording file")
 
 
 def _replay(args: argparse.Namespace) -> int:

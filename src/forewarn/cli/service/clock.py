@@ -31,7 +31,8 @@ def register(subcommands: Subcommands) -> None:
         "show",
         _show,
         summary="show the service's clock",
-        description="Show the service's clock, which can differ from this machine's.",
+        description="Show the service's clock, which can differ from this machine's"
+        " clock.",
         example="forewarn clock show",
     )
     parser = add_command(
@@ -70,4 +71,4 @@ def _lines(plain: object) -> Iterator[str]:
     yield f"{format_time(reply.time('now')) or 'unknown'} ({reply.text('clock')} clock)"
     if until := reply.time("stands_still_until"):
         system = format_time(reply.time("system_now"))
-        yield f"stands still until {format_time(until)} (system clock: {system})"
+        yield f"paused until {format_time(until)} (system clock: {system})"

@@ -13,15 +13,15 @@ from forewarn.errors import Misunderstood
 from forewarn.formats import count, format_duration, join_names
 
 _ADD = """\
-Inject a fault into the responses of the metadata plane, to test how programs
-handle it. The kinds of faults:
+Inject a fault into metadata-plane responses to test how programs handle it. The
+fault kinds are:
 
 {kinds}
 
-All durations are in real time, whatever the service's clock."""
+All durations are in real time, regardless of the service's clock."""
 
 _CLEAR = """\
-Clear one fault, or all faults. Faults also end when the service stops."""
+Clear one fault or all faults. Stopping the service also clears all faults."""
 
 #: Option names and their API field names.
 _FIELDS: Mapping[str, str] = {
@@ -38,14 +38,14 @@ _OPTIONS = (
         flag="--vm",
         metavar="NAME",
         repeated=True,
-        help="only requests of these VMs",
+        help="affect only requests from these VMs",
         shown_default="all VMs",
     ),
     Option(
         flag="--on",
         metavar="|".join(FaultOn),
         read=one_of(*FaultOn),
-        help="only requests of this kind",
+        help="affect only requests of this kind",
         shown_default="any",
     ),
     Option(
@@ -73,14 +73,14 @@ _OPTIONS = (
         flag="--delay",
         metavar="DURATION",
         read=read_real_duration,
-        help="delay of slow and slow-first-call",
+        help="delay for the `slow` and `slow-first-call` kinds",
         shown_default="5s",
     ),
     Option(
         flag="--retry-after",
         metavar="SECONDS",
         read=read_number,
-        help="Retry-After header of 429 and 503",
+        help="Retry-After value for the `429` and `503` kinds",
         shown_default="1",
     ),
 )
@@ -126,7 +126,10 @@ def register(subcommands: Subcommands) -> None:
         example="forewarn faults clear",
     )
     clearing.add_argument(
-        "id", metavar="ID", nargs="?", help="id of the fault; omit to clear all"
+        "id",
+        metavar="ID",
+        nargs="?",
+        help="ID of the fault; omit it to clear all faults",
     )
 
 

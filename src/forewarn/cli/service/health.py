@@ -16,10 +16,10 @@ _MIN_TIMEOUT, _MAX_TIMEOUT = 1.0, 5.0  # seconds for one response
 _PAUSE = 0.2  # seconds between two attempts
 
 _DESCRIPTION = """\
-Check whether the service is ready, that is, whether VMs see current events. No
-token is required. The exit code is 0 if it is ready and 1 if not, as container
-health checks expect. A service with injected faults is ready; the output names
-the faults."""
+Check whether the service is ready, which means that VMs see current events. No
+token is required. The exit code is 0 if the service is ready and 1 if it is not,
+as container health checks expect. A service with injected faults counts as
+ready; the output lists the faults."""
 
 _WAIT = Option(
     flag="--wait",

@@ -26,14 +26,14 @@ from forewarn.notifiers.targets import TIMEOUT, Target, url_without_secrets
 from forewarn.notifiers.webhook import Webhook, envelope
 
 _TEST = """\
-Send an event of type dev.forewarn.Test to a webhook. This command sends it
-itself, without the service, and signs it if you set a secret. The exit code is
-0 if the webhook returns a 2xx status."""
+Send an event of type dev.forewarn.Test to a webhook. The command sends the event
+directly, without using the service, and signs it if you specify --secret. The
+exit code is 0 if the webhook returns a 2xx status."""
 
 _SECRET = Option(
     flag="--secret",
     metavar="SECRET",
-    help="secret that signs the event; safer in the environment",
+    help="signing secret for the event; setting it in the environment is safer",
 )
 
 
@@ -50,8 +50,8 @@ def register(subcommands: Subcommands) -> None:
         "list",
         _list_targets,
         summary="list notification targets and their progress",
-        description="List each notification target with its position in the journal,"
-        " its backlog and its last error.",
+        description="List each notification target with its journal position, its"
+        " backlog and its last error.",
         example="forewarn notify list",
     )
     parser = add_command(

@@ -8,9 +8,9 @@ from forewarn.cli.output import fields, write_response
 from forewarn.cli.responses import object_from
 
 _DESCRIPTION = """\
-Print the address of the portal, which is the web interface of the service, and
-the token to sign in with. It is the token that this command uses; anyone who
-has it can do what you can do."""
+Print the portal's address and a token to sign in with. The portal is the
+service's web interface. The token is the one that this command uses itself;
+anyone who has it can do everything that you can do."""
 
 
 def register(subcommands: Subcommands) -> None:

@@ -28,8 +28,8 @@ example:
   forewarn serve --fleet fleet.toml
   forewarn serve --store memory --clock manual --metadata 127.0.0.1:0
 
-Every option can also be set as an environment variable, or in the file that
---config names.
+Every option can also be set with an environment variable, or in the file
+specified with --config.
 """
 
 _log = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ def _serve(config: Config, *, as_json: bool) -> NoReturn:
 
 def _give_up(ended: Sequence[str]) -> NoReturn:
     """Exit immediately, as in a crash, so that the service manager restarts it."""
-    _log.critical("a thread of the service has ended: %s; exiting", ", ".join(ended))
+    _log.critical("a service thread ended unexpectedly: %s; exiting", ", ".join(ended))
     _exit(1)
 
 
@@ -136,9 +136,9 @@ def _limit_stop() -> None:
 
 def _cut_stop_short() -> None:
     _log.warning(
-        "stopping takes more than %g s, probably because of a slow disk; exiting. All"
-        " acknowledged changes are saved; the last heartbeat may be missing, and some"
-        " notifications may be sent again",
+        "shutdown is taking longer than %g s, probably because of a slow disk; exiting."
+        " All acknowledged changes are saved; the last heartbeat may be missing, and"
+        " some notifications may be sent again",
         _STOP_LIMIT,
     )
     _exit(0)
@@ -162,8 +162,8 @@ def _allow_many_files() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if resource.RLIM_INFINITY != soft < _FEWEST_FILES:
         raise CannotStart(
-            f"the limit on open files is {soft}, and forewarn needs at least"
-            f" {_FEWEST_FILES}: raise it with `ulimit -n`, or LimitNOFILE= in systemd"
+            f"the open-file limit is {soft}, but forewarn needs at least"
+            f" {_FEWEST_FILES}; raise it with `ulimit -n`, or LimitNOFILE= in systemd"
         )
 
 
@@ -172,8 +172,8 @@ def _refuse_little_memory() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if resource.RLIM_INFINITY != soft < _LEAST_MEMORY:
         raise CannotStart(
-            f"the memory limit is {soft >> 20} MiB, and forewarn needs at least"
-            f" {_LEAST_MEMORY >> 20} MiB: raise it with `ulimit -v`, or LimitAS= in"
+            f"the memory limit is {soft >> 20} MiB, but forewarn needs at least"
+            f" {_LEAST_MEMORY >> 20} MiB; raise it with `ulimit -v`, or LimitAS= in"
             " systemd"
         )
 
@@ -188,7 +188,11 @@ def _print_addresses(metadata: Sequence[str], control: str, *, as_json: bool) ->
         sys.stdout.flush()
     except OSError as error:
         drop_output()
-        _log.warning("cannot print %s: %s", " ".join(text.split()), error.strerror)
+        _log.warning(
+            "cannot print the service addresses (%s): %s",
+            " ".join(text.split()),
+            error.strerror,
+        )
 
 
 def _start_log(config: Config) -> None:

@@ -18,30 +18,31 @@ if TYPE_CHECKING:
     from forewarn.stores.database import Database
 
 _CHECK = """\
-Show the revision of the database, whether this version of forewarn can use it,
-and whether a SQLite file is damaged. The content is checked by replaying the
-whole journal, which takes about 30 seconds for a million entries. The service
-may be running. The exit code is 0 if the database is current and sound,
-otherwise 1."""
+Show the database revision, whether this version of forewarn can use it, and, for
+SQLite, whether the file is damaged. The contents are checked by replaying the
+whole journal, which takes about 30 seconds for a million entries. You can run
+this command while the service is running. The exit code is 0 if the database is
+up to date and undamaged, and 1 otherwise."""
 
 _UPGRADE = """\
-Upgrade the database of an older version of forewarn to the newest revision. Stop
-the service first. A SQLite file is copied before the upgrade; a PostgreSQL
-database is not, so back it up yourself. A failed upgrade changes nothing."""
+Upgrade a database from an older version of forewarn to the newest revision. Stop
+the service first. A SQLite file is copied before the upgrade. A PostgreSQL
+database is not copied, so back it up yourself. A failed upgrade changes nothing."""
 
 _BACKUP = """\
-Copy a SQLite database to a new file. The service may be running. When the
-command succeeds, the copy is complete, checked and on disk. An incomplete copy
-never has the name FILE. If a backup was copied over the file of a running
-service, the copy combines it with the commits in the service's log."""
+Copy a SQLite database to a new file. You can run this command while the service
+is running. When the command succeeds, the copy is complete, verified and on
+disk. FILE never contains an incomplete copy. If a backup was copied over a
+running service's database, the new copy combines the backup with the commits in
+the service's log."""
 
 _STORE = Option(
     flag="--store",
     metavar="URL",
-    help="database, as for `forewarn serve`",
+    help="database; same format as `forewarn serve --store`",
     shown_default="a file in the state directory",
 )
-_MEMORY = "a memory store exists only inside its service"
+_MEMORY = "a memory store exists only while its service is running"
 
 
 def register(subcommands: Subcommands) -> None:
@@ -56,7 +57,7 @@ def register(subcommands: Subcommands) -> None:
         commands,
         "check",
         _check,
-        summary="check whether the database can be used",
+        summary="check whether the database is usable",
         description=_CHECK,
         example="forewarn store check",
         common=(_STORE,),
@@ -65,7 +66,7 @@ def register(subcommands: Subcommands) -> None:
         commands,
         "upgrade",
         _upgrade,
-        summary="upgrade the database of an older version",
+        summary="upgrade a database from an older version",
         description=_UPGRADE,
         example="forewarn store upgrade --store postgresql://forewarn@db/forewarn",
         common=(_STORE,),
@@ -143,7 +144,7 @@ def _backup(args: argparse.Namespace) -> int:
         from forewarn.stores.postgres_connection import dump_command
 
         command = dump_command(url, args.file)
-        raise InvalidInput(f"cannot back up PostgreSQL; use its own command: {command}")
+        raise InvalidInput(f"cannot back up PostgreSQL; instead, run: {command}")
     from forewarn.stores.sqlite import back_up
 
     with exit_on_signals():

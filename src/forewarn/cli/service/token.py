@@ -27,10 +27,10 @@ _OPTIONS = (
         flag="--role",
         metavar="|".join(_ROLES),
         read=one_of(*_ROLES),
-        help="role of the token",
-        shown_default="group, if --group is set",
+        help="the token's role",
+        shown_default="group if --group is specified",
     ),
-    Option(flag="--group", metavar="NAME", help="group that the token is limited to"),
+    Option(flag="--group", metavar="NAME", help="limit the token to this group"),
     Option(
         flag="--expires",
         metavar="DURATION|TIME",
@@ -41,16 +41,16 @@ _OPTIONS = (
 )
 
 _CREATE = """\
-Create a token and print it. It cannot be shown again, because the service stores
-only its digest. A viewer can read; an operator can also announce, approve and
-cancel; an admin can also manage tokens and the fleet. With --group, the token
-can read, approve and request user operations in that group only, and sees no
-other group. The journal shows NAME as the actor."""
+Create a token and print it. The token cannot be shown again, because the service
+stores only its digest. A viewer can only read. An operator can also announce,
+approve and cancel. An admin can also manage tokens and the fleet. With --group,
+the token can read, approve and request user operations only in that group;
+other groups are hidden. The journal shows NAME as the actor."""
 
 _REVOKE = """\
-Revoke a token, effective immediately. The journal keeps the entries of its
-holder. The admin token that the service was started with cannot be revoked;
-change it where it is stored."""
+Revoke a token, effective immediately. The journal keeps the entries made with
+it. The admin token that the service was started with cannot be revoked; to
+replace it, change it where it is stored."""
 
 
 def register(subcommands: Subcommands) -> None:
@@ -70,14 +70,16 @@ def register(subcommands: Subcommands) -> None:
         example="forewarn token create web-team --group web --expires 90d",
         options=_OPTIONS,
     )
-    create_parser.add_argument("name", metavar="NAME", help="name of its holder")
+    create_parser.add_argument(
+        "name", metavar="NAME", help="name of the token's holder"
+    )
     add_command(
         commands,
         "list",
         _list_tokens,
         summary="list API tokens",
-        description="List tokens with their role, expiry and last use. Revoked tokens"
-        " are not listed.",
+        description="List tokens with their roles, expiration times and last uses."
+        " Revoked tokens are not listed.",
         example="forewarn token list",
     )
     revoke_parser = add_command(
@@ -89,7 +91,7 @@ def register(subcommands: Subcommands) -> None:
         example="forewarn token revoke ci",
     )
     revoke_parser.add_argument(
-        "name", metavar="NAME|ID", help="name or id of the token"
+        "name", metavar="NAME|ID", help="name or ID of the token"
     )
 
 
@@ -101,8 +103,10 @@ def _create(args: argparse.Namespace) -> int:
     now = api.now()  # requested first: if it failed later, the token would be lost
     token = object_from(api.request("POST", "/v1/tokens", body))
     # The token alone is on standard output, for $(forewarn token create ...).
-    about = f"token {token.text('name')}, {_described(token, now)}"
-    sys.stderr.write(f"{paragraph(about)}\nIt will not be shown again:\n")
+    about = (
+        f"Created token {token.text('name')} ({_role(token)}), {_validity(token, now)}."
+    )
+    sys.stderr.write(f"{paragraph(about)}\nThe token will not be shown again:\n")
     sys.stderr.flush()
     write(token.text("token") or "")
     return 0
@@ -116,7 +120,7 @@ def _list_tokens(args: argparse.Namespace) -> int:
 
 def _lines(tokens: Sequence[object], api: ControlApi) -> Iterator[str]:
     if not tokens:
-        yield "No tokens except admin, which the service was started with."
+        yield "No tokens except the admin token that the service was started with."
         return
     now = api.now()
     header = ("NAME", "ROLE", "EXPIRES", "LAST USED", "CREATED BY", "ID")
@@ -126,7 +130,7 @@ def _lines(tokens: Sequence[object], api: ControlApi) -> Iterator[str]:
         if refused := token.number("refused"):
             yield (
                 f"limited: token {token.text('name')}: {count(refused, 'request')}"
-                " rejected recently, because it had too many at once"
+                " rejected recently because of too many concurrent requests"
             )
 
 
@@ -150,7 +154,7 @@ def _revoke(args: argparse.Namespace) -> int:
 def _body(args: argparse.Namespace) -> dict[str, object]:
     role = args.role or ("group" if args.group else None)
     if role is None:
-        raise WrongUsage(f"set --role {'|'.join(_ROLES)}, or --group NAME")
+        raise WrongUsage(f"specify --role {'|'.join(_ROLES)} or --group NAME")
     body: dict[str, object] = {"name": args.name, "role": role}
     if args.group is not None:
         body["group"] = args.group
@@ -162,10 +166,9 @@ def _body(args: argparse.Namespace) -> dict[str, object]:
     return body
 
 
-def _described(token: JsonObject, now: datetime) -> str:
+def _validity(token: JsonObject, now: datetime) -> str:
     until = format_when(token.time("expires_at"), now)
-    ends = f"valid until {until}" if until else "valid until revoked"
-    return f"{_role(token)}, {ends}."
+    return f"valid until {until}" if until else "valid until revoked"
 
 
 def _role(token: JsonObject) -> str:
