@@ -2,8 +2,9 @@
 # Drains this VM from load balancers before an event, and puts it back afterwards.
 # Needs socat, and the runtime API of each HAProxy at level admin.
 #
-# A file for each event marks that this hook drained the server. When the last file goes,
-# the server is put back. A server that someone else took out has no file and stays out.
+# For each event, a file shows that this hook drained the server. The server is put back
+# when the last file is removed. A server that someone else took out has no file and
+# stays out.
 set -euo pipefail
 
 # The id becomes part of a file name, so reject other characters.
@@ -17,7 +18,7 @@ backend=${BACKEND:-web}
 server=${SERVER:-$FOREWARN_NAME}
 marks=${MARKS:-/var/lib/forewarn-agent/haproxy}
 
-# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
+# Real seconds until the agent stops this hook, less a margin of two; default: 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
@@ -47,7 +48,7 @@ mark_of() { # balancer, event
     echo "$marks/$2@${1//[^A-Za-z0-9]/-}"
 }
 
-events() { # balancer; events for which this hook drained the server
+events() { # balancer; prints the events for which this hook drained the server
     compgen -G "$(mark_of "$1" '*')" || true
 }
 

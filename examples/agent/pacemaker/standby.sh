@@ -2,9 +2,9 @@
 # Puts this VM's Pacemaker node on standby before an event, and back online afterwards.
 # Needs Pacemaker's crm_attribute and crm_resource, and either pcs or crm.
 #
-# A file for each event marks that this hook put the node on standby. When the last file
-# goes, the node goes back online. A node that someone else put on standby has no file
-# and stays on standby.
+# For each event, a file shows that this hook put the node on standby. When the last file
+# is removed, the node goes back online. A node that someone else put on standby has no
+# file and stays on standby.
 set -euo pipefail
 
 # The id becomes a file name, so reject other characters.
@@ -16,7 +16,7 @@ node=${NODE:-$(crm_node -n)}
 marks=${MARKS:-/var/lib/forewarn-agent/pacemaker}
 mark=$marks/$FOREWARN_EVENT_ID
 
-# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
+# Real seconds until the agent stops this hook, less a margin of two; default: 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
