@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Acts on libvirt VMs and reports each result: a retry handles only the rest."""
+"""Acts on libvirt VMs and reports each result, so a retry handles only the rest."""
 
 import json
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Before an event, signals a service's main process to save a checkpoint, and waits until
-# the program has written a marker file. Afterwards, starts the service if needed.
+# Before an event, signals a service's main process to save a checkpoint, and waits
+# until the program has written a marker file. Afterwards, starts the service if needed.
 # Needs systemctl, and permission to signal and start the service.
 set -euo pipefail
 

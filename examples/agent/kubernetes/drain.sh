@@ -3,8 +3,8 @@
 # Needs kubectl, with permission to read, change and drain the node.
 #
 # For each event, an annotation shows that this hook cordoned the node. When the last
-# annotation is removed, the node is uncordoned. A node that someone else cordoned has no
-# annotation and stays cordoned.
+# annotation is removed, the node is uncordoned. A node that someone else cordoned has
+# no annotation and stays cordoned.
 set -euo pipefail
 
 # The id becomes part of an annotation, so reject other characters.

@@ -2,9 +2,9 @@
 # Puts this VM's Pacemaker node on standby before an event, and back online afterwards.
 # Needs Pacemaker's crm_attribute and crm_resource, and either pcs or crm.
 #
-# For each event, a file shows that this hook put the node on standby. When the last file
-# is removed, the node goes back online. A node that someone else put on standby has no
-# file and stays on standby.
+# For each event, a file shows that this hook put the node on standby. When the last
+# file is removed, the node goes back online. A node that someone else put on standby
+# has no file and stays on standby.
 set -euo pipefail
 
 # The id becomes a file name, so reject other characters.

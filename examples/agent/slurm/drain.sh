@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Drains this VM's Slurm node before an event, and resumes it afterwards. Jobs may finish
-# while there is time; the remaining jobs are requeued.
+# Drains this VM's Slurm node before an event, and resumes it afterwards. Jobs may
+# finish while there is time; the remaining jobs are requeued.
 # Needs scontrol and squeue, and a user that can update nodes and requeue jobs.
 #
 # The drain reason lists the events for which this hook drained the node. When the last
-# event is removed, the node is resumed. A node that someone else drained has another reason
-# and stays drained.
+# event is removed, the node is resumed. A node that someone else drained has another
+# reason and stays drained.
 set -euo pipefail
 
 # The id becomes part of the reason, so reject other characters.
