@@ -2,9 +2,10 @@
 #   ManageEvents.ps1 restart web-0
 #   ManageEvents.ps1 redeploy web-0
 #   ManageEvents.ps1 acknowledge web-0 EVENT
-# With -Arm, it sends the requests of Azure Resource Manager instead of the control API:
+# With -Arm, it sends Azure Resource Manager requests instead of control API requests:
 #   ManageEvents.ps1 restart web-0 -Arm -Subscription ID -ResourceGroup demo
-# $env:FOREWARN_URL is the address of the control plane, $env:FOREWARN_TOKEN the token.
+# Set $env:FOREWARN_URL to the control plane's address, and $env:FOREWARN_TOKEN to a
+# token.
 # Written for Windows PowerShell 5.1 and PowerShell 7. Not executed yet, only parsed.
 param(
     [Parameter(Mandatory = $true)]
@@ -49,5 +50,6 @@ $headers = @{ Authorization = "Bearer $env:FOREWARN_TOKEN" }
 $request = @{ Method = 'Post'; Uri = $uri; Headers = $headers }
 $response = Invoke-RestMethod @request -ContentType 'application/json' -Body '{}'
 
-# Azure Resource Manager returns 202 without a body. The operation ends with its event.
+# Azure Resource Manager returns 202 without a body. The operation ends when its event
+# ends.
 if ($response) { $response | ConvertTo-Json -Depth 10 } else { "$Action of $VM accepted" }

@@ -34,9 +34,9 @@ static class ScheduledEvents
         Given("POLL_SECONDS", "1"), System.Globalization.CultureInfo.InvariantCulture));
     const int First = 130, Usual = 10; // seconds; the first response can take two minutes
 
-    static bool ApproveAll; // --approve-all: even events of other VMs
+    static bool ApproveAll; // --approve-all: even events for other VMs
 
-    // No proxy: it would send its own address.
+    // No proxy, because the service must see this VM's address.
     static readonly HttpClient Client = new HttpClient(new HttpClientHandler { UseProxy = false });
 
     static void GetReady(Event e)
@@ -101,7 +101,7 @@ static class ScheduledEvents
         catch (InvalidOperationException error) { Console.WriteLine(id + " not approved: " + error.Message); }
     }
 
-    // Prepares for an event of this VM, and approves it if this VM is named first.
+    // Prepares for an event for this VM; approves the event if this VM is named first.
     static void Act(Event e, string me)
     {
         var named = e.Resources ?? new string[0];

@@ -1,6 +1,6 @@
 # Reads scheduled events, prepares for them, approves them, and polls again.
 #   ScheduledEvents.ps1                  approves user-initiated events and short Freezes
-#   ScheduledEvents.ps1 --approve-all    approves every event, even one of another VM
+#   ScheduledEvents.ps1 --approve-all    approves every event, even one for another VM
 # Written for Windows PowerShell 5.1 and PowerShell 7. Not executed yet, only parsed.
 $ErrorActionPreference = 'Stop'
 $approveAll = $args -contains '--approve-all'
@@ -16,7 +16,7 @@ $pause = if ($env:POLL_SECONDS) { 1000 * [double]$env:POLL_SECONDS } else { 1000
 $firstTimeout = 130 # seconds; the first response can take two minutes
 $timeout = 10
 
-# The service must see the VM's own address, so no proxy is used.
+# Do not use a proxy, because the service must see the VM's own address.
 $isCore = $PSVersionTable.PSVersion.Major -ge 6
 if (-not $isCore) { [System.Net.WebRequest]::DefaultWebProxy = $null }
 
@@ -31,7 +31,8 @@ function Test-CanApprove($scheduledEvent) {
     $scheduledEvent.EventSource -eq 'User' -or ($scheduledEvent.EventType -eq 'Freeze' -and $isShort)
 }
 
-# Sends a request until it succeeds. Errors such as 400 are thrown: a retry cannot help.
+# Sends a request until it succeeds. Errors such as 400 are thrown, because a retry
+# cannot help.
 function Invoke-Metadata($uri, $body, $seconds) {
     $request = @{ Uri = $uri; Headers = @{ Metadata = 'true' }; TimeoutSec = $seconds }
     if ($isCore) { $request.NoProxy = $true }
@@ -63,7 +64,7 @@ function Approve-ScheduledEvent($eventId) {
     }
 }
 
-# Prepares for an event of this VM, and approves it if this VM is named first.
+# Prepares for an event for this VM; approves the event if this VM is named first.
 function Resolve-ScheduledEvent($scheduledEvent, $me) {
     $named = @($scheduledEvent.Resources)
     if ($scheduledEvent.EventStatus -ne 'Scheduled') { return }

@@ -10,13 +10,13 @@ const PAUSE = 1000 * (process.env.POLL_SECONDS || 1);
 const FIRST = 130_000; // milliseconds; the first response can take two minutes
 
 const ARGUMENTS = process.argv.slice(2);
-const APPROVE_ALL = ARGUMENTS.includes("--approve-all"); // even events of other VMs
+const APPROVE_ALL = ARGUMENTS.includes("--approve-all"); // even events for other VMs
 if (ARGUMENTS.some((argument) => argument !== "--approve-all")) {
   console.error("usage: scheduled-events.js [--approve-all]");
   process.exit(2);
 }
 
-const agent = new http.Agent(); // without a proxy, which would send its own address
+const agent = new http.Agent(); // no proxy, which would hide this VM's address
 
 async function getReady(event) {
   // Put your work here: drain connections, save data.
@@ -71,7 +71,7 @@ async function approve(id) {
   console.log(id, status === 200 ? "approved" : `not approved: ${status}`);
 }
 
-/** Prepare for an event of this VM, and approve it if this VM is named first. */
+/** Prepare for an event for this VM; approve the event if this VM is named first. */
 async function act(event, me) {
   const named = (event.Resources ?? []).map((name) => name.toLowerCase());
   if (event.EventStatus !== "Scheduled") return;
@@ -80,7 +80,7 @@ async function act(event, me) {
   if (APPROVE_ALL || isMine) await approve(event.EventId);
 }
 
-/** Return the name of this VM; retry if the body is empty. */
+/** Return this VM's name; retry if the body is empty. */
 async function myName() {
   for (;; await pause()) {
     const { status, text, found } = await send(INSTANCE, { timeout: FIRST });

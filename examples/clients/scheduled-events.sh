@@ -9,7 +9,7 @@ instance="$endpoint/metadata/instance?api-version=2021-02-01"
 pause=${POLL_SECONDS:-1}
 first=130 # seconds; the first response can take two minutes
 
-approve_all=false # --approve-all: approve every event, even one of another VM
+approve_all=false # --approve-all: approve every event, even one for another VM
 for argument; do
     case $argument in
         --approve-all) approve_all=true ;;
@@ -33,12 +33,12 @@ names_me='any(.Resources[]?; ascii_downcase == $me)'
 names_me_first='(.Resources[0] // "") | ascii_downcase == $me'
 
 # Sends a request until it gets a final response, and sets $status and $folder/body.
-# Errors such as 400 are final: a retry cannot help.
-request() { # timeout, URL, more options of curl
+# Errors such as 400 are final, because a retry cannot help.
+request() { # timeout, URL, other curl options
     local timeout=$1 url=$2
     shift 2
     while :; do
-        # No proxy: it would send its own address.
+        # No proxy, because the service must see this VM's address.
         status=$(curl --silent --noproxy '*' --connect-timeout 5 --max-time "$timeout" \
             --header Metadata:true --header Content-Type:application/json \
             --output "$folder/body" --dump-header "$folder/head" \
@@ -68,7 +68,7 @@ is() { # jq condition, event as JSON
     jq -e --arg me "$me" "$1" <<<"$2" >/dev/null
 }
 
-# Prepares for an event of this VM, and approves it if this VM is named first.
+# Prepares for an event for this VM; approves the event if this VM is named first.
 act() { # event as JSON
     is '.EventStatus == "Scheduled"' "$1" || return 0
     if is "$names_me" "$1"; then

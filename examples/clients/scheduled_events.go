@@ -25,10 +25,10 @@ const first = 130 * time.Second // the first response can take two minutes
 var (
 	endpoint  = "http://169.254.169.254"
 	pause     = time.Second
-	transport = &http.Transport{Proxy: nil} // a proxy would send its own address
+	transport = &http.Transport{Proxy: nil} // no proxy, which would hide this VM's address
 
 	approveAll = flag.Bool("approve-all", false,
-		"approve every scheduled event, even one of another VM")
+		"approve every scheduled event, even one for another VM")
 )
 
 func getReady(e event) {
@@ -87,7 +87,7 @@ func approve(id string) {
 	}
 }
 
-// Prepares for an event of this VM, and approves it if this VM is named first.
+// Prepares for an event for this VM; approves the event if this VM is named first.
 func act(e event, me string) {
 	if e.EventStatus != "Scheduled" {
 		return
@@ -106,7 +106,7 @@ func act(e event, me string) {
 	}
 }
 
-// Returns the name of this VM; retries if the body is empty.
+// Returns this VM's name; retries if the body is empty.
 func myName() string {
 	for ; ; time.Sleep(pause) {
 		var instance struct{ Compute struct{ Name string } }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads scheduled events, prepares for them, approves them, and polls again."""
+"""Read scheduled events, prepare for them, approve them, and poll again."""
 
 import argparse
 import http.client
@@ -20,11 +20,11 @@ PARSER = argparse.ArgumentParser(description="Prepare for and approve events.")
 PARSER.add_argument(
     "--approve-all",
     action="store_true",
-    help="approve every scheduled event, even one of another VM",
+    help="approve every scheduled event, even one for another VM",
 )
 APPROVE_ALL = PARSER.parse_args().approve_all
 
-OPENER = build_opener(ProxyHandler({}))  # no proxy: it would send its own address
+OPENER = build_opener(ProxyHandler({}))  # no proxy, which would hide this VM
 
 
 def get_ready(event):
@@ -75,7 +75,7 @@ def approve(event_id):
 
 
 def act(event, me):
-    """Prepare for an event of this VM, and approve it if this VM is named first."""
+    """Prepare for an event for this VM; approve the event if this VM is named first."""
     named = [name.lower() for name in event.get("Resources") or []]
     if event.get("EventStatus") != "Scheduled":
         return
@@ -86,7 +86,7 @@ def act(event, me):
 
 
 def my_name():
-    """Return the name of this VM; retry if the body is empty."""
+    """Return this VM's name; retry if the body is empty."""
     while True:
         instance, _ = request(INSTANCE, timeout=FIRST)
         if instance:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does the same with forewarn's client, which polls and retries by itself."""
+"""Handle scheduled events with forewarn's client, which polls and retries by itself."""
 
 import argparse
 import math
@@ -11,7 +11,7 @@ PARSER = argparse.ArgumentParser(description="Prepare for and approve events.")
 PARSER.add_argument(
     "--approve-all",
     action="store_true",
-    help="approve every scheduled event, even one of another VM",
+    help="approve every scheduled event, even one for another VM",
 )
 APPROVE_ALL = PARSER.parse_args().approve_all
 
@@ -27,7 +27,7 @@ def may_be_approved(event):
 
 
 def act(client, event, me):
-    """Prepare for an event of this VM, and approve it if this VM is named first."""
+    """Prepare for an event for this VM; approve the event if this VM is named first."""
     named = [name.lower() for name in event.resources]
     if event.status != "Scheduled":
         return

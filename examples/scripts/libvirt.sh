@@ -12,7 +12,7 @@ act() {
             ;;
         Reboot) virsh reset "$1" ;;
         Redeploy)
-            virsh destroy "$1" || true # may be off already
+            virsh destroy "$1" || true # it may already be off
             virsh start "$1"
             ;;
         Preempt) virsh destroy "$1" ;;

@@ -4,11 +4,11 @@
 set -u
 export LC_ALL=C # virsh translates states such as "shut off"
 
-: "${URI:=qemu+ssh://root@HOST/system?no_tty=1}" # HOST: replaced with the VM's host
-: "${TARGET:=}"          # destination of Redeploy; empty: power off and on
+: "${URI:=qemu+ssh://root@HOST/system?no_tty=1}" # HOST stands for the VM's host
+: "${TARGET:=}"          # destination for Redeploy; if empty, power off and on
 : "${MOVED:=echo moved}" # runs for each moved VM, with its name and TARGET
-: "${FREEZE:=5}"         # seconds, if the duration is unknown
-: "${SHUTDOWN:=60}"      # seconds for a clean shutdown
+: "${FREEZE:=5}"         # seconds to pause if the duration is unknown
+: "${SHUTDOWN:=60}"      # seconds allowed for a clean shutdown
 
 take() { # VM@host
     vm=${1%%@*} host=${1#*@}
@@ -31,7 +31,7 @@ on() { # host, virsh command
     virsh -q -c "$uri" "$@"
 }
 
-state() { # "gone": the host responds, but has no such VM
+state() { # prints "gone" if the host responds but has no such VM
     names=$(on "$host" list --all --name) || return
     if printf '%s\n' "$names" | grep -Fqx -e "$vm"; then
         on "$host" domstate "$vm"

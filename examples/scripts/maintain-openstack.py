@@ -11,16 +11,16 @@ import subprocess
 import sys
 import time
 
-TARGET = os.environ.get("TARGET")  # destination of Redeploy; without it, Nova chooses
+TARGET = os.environ.get("TARGET")  # destination for Redeploy; default: Nova chooses
 MOVED = os.environ.get("MOVED", "echo moved").split()  # runs for each moved server
-FREEZE = 5  # seconds, if the duration is unknown
+FREEZE = 5  # seconds to pause if the duration is unknown
 PATIENCE = 300  # seconds to wait for a state change
 HOST = "OS-EXT-SRV-ATTR:host"  # visible to administrators only
 
 
 def openstack(vm: dict, *words: str) -> list[str]:
     """Return a command for a server, identified by `vm_id` or by its name."""
-    api = ["--os-compute-api-version", "2.30"]  # first to validate --host
+    api = ["--os-compute-api-version", "2.30"]  # the first that validates --host
     return ["openstack", *api, "server", *words, vm["vm_id"] or vm["name"]]
 
 

@@ -12,10 +12,10 @@ import sys
 import time
 
 SSH = ["ssh", "-o", "BatchMode=yes"]
-TARGET = os.environ.get("TARGET")  # destination of Redeploy
+TARGET = os.environ.get("TARGET")  # destination for Redeploy
 MOVED = os.environ.get("MOVED", "echo moved").split()  # runs for each moved VM
-FREEZE = 5  # seconds, if the duration is unknown
-SHUTDOWN = "60"  # seconds for a clean shutdown
+FREEZE = 5  # seconds to pause if the duration is unknown
+SHUTDOWN = "60"  # seconds allowed for a clean shutdown
 
 
 def qm(vm: dict, command: str, *options: str) -> list[str]:
@@ -40,7 +40,7 @@ def state(vm: dict) -> str:
 
 
 def turn_off(vm: dict, was: str) -> None:
-    """Cut the power unless it is off."""
+    """Power off the VM unless it is already off."""
     if was != "stopped":
         run(qm(vm, "stop"))
 
@@ -72,7 +72,7 @@ def act(vm: dict, work: dict) -> None:
             run(qm(vm, "shutdown", "--timeout", SHUTDOWN, "--forceStop", "1"))
         case "Terminate", _:  # DELETES ITS DISKS
             turn_off(vm, was)
-            run(qm(vm, "destroy", "--purge", "1"))  # also from backup jobs and HA
+            run(qm(vm, "destroy", "--purge", "1"))  # and from backup jobs, HA
 
 
 def freeze(work: dict) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Before an event, signals the main process of a service to save a checkpoint, and waits
+# Before an event, signals a service's main process to save a checkpoint, and waits
 # until the program has written a marker file. Afterwards, starts the service if needed.
 # Needs systemctl, and permission to signal and start the service.
 set -euo pipefail
@@ -7,13 +7,13 @@ set -euo pipefail
 service=${SERVICE:?the unit, such as simulation.service}
 marker=${MARKER:?the file that the program writes last}
 signal=${SIGNAL:-USR1}
-stamp=${STAMP:-/var/lib/forewarn-agent/$service.signaled} # as old as the signal
+stamp=${STAMP:-/var/lib/forewarn-agent/$service.signaled} # has the signal's time
 
-# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
+# Real seconds until the agent stops this hook, less a margin of two; default: 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
-# The same age is enough: a fast program writes in the same tick of the clock.
+# Equal times count as saved: a fast program can write within the same clock tick.
 is_saved() {
     [ -e "$marker" ] && [ ! "$marker" -ot "$stamp" ]
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Estimates pi for days, and continues from its checkpoint after a restart.
+"""Estimate pi for days, and continue from the checkpoint after a restart.
 
 SIGUSR1 saves a checkpoint. SIGTERM saves one and exits.
 """
@@ -14,14 +14,14 @@ from pathlib import Path
 
 FOLDER = Path(os.environ.get("STATE_DIRECTORY") or "/var/lib/simulation")
 CHECKPOINT = FOLDER / "checkpoint.json"
-DONE = FOLDER / "checkpoint.done"  # the MARKER of the hook; written last
+DONE = FOLDER / "checkpoint.done"  # the hook's MARKER; written last
 
 TOTAL = int(os.environ.get("SAMPLES") or 10**12)
-BATCH = 10_000  # samples; signals are handled between two batches
+BATCH = 10_000  # samples; signals are handled between batches
 
 
 class Simulation:
-    """Everything that must survive: the counts and the random generator."""
+    """The state that must survive a restart: the counts and the random generator."""
 
     def __init__(self):
         """Start with no samples."""
@@ -49,7 +49,7 @@ class Simulation:
 
 
 def write(path, text):
-    """Replace a file. After a power cut it has the old text or the new one."""
+    """Replace a file; after a power failure, it has either the old or the new text."""
     temporary = path.with_suffix(".new")
     with temporary.open("w") as file:
         file.write(text)
@@ -90,7 +90,7 @@ def notify_ready():
 
 
 def main():
-    """Compute until the end, and save when a signal arrives."""
+    """Compute until all samples are done; save when a signal arrives."""
     received = []
     for number in (signal.SIGUSR1, signal.SIGTERM):
         signal.signal(number, lambda number, _: received.append(number))

@@ -18,7 +18,7 @@ backend=${BACKEND:-web}
 server=${SERVER:-$FOREWARN_NAME}
 marks=${MARKS:-/var/lib/forewarn-agent/haproxy}
 
-# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
+# Real seconds until the agent stops this hook, less a margin of two; default: 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
@@ -48,7 +48,7 @@ mark_of() { # balancer, event
     echo "$marks/$2@${1//[^A-Za-z0-9]/-}"
 }
 
-events() { # balancer; events for which this hook drained the server
+events() { # balancer; prints the events for which this hook drained the server
     compgen -G "$(mark_of "$1" '*')" || true
 }
 

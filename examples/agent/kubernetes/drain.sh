@@ -2,9 +2,9 @@
 # Drains this VM's Kubernetes node before an event, and uncordons it afterwards.
 # Needs kubectl, with permission to read, change and drain the node.
 #
-# An annotation for each event marks that this hook cordoned the node. When the last
-# annotation goes, the node is uncordoned. A node that someone else cordoned has no
-# annotation and stays cordoned.
+# For each event, an annotation shows that this hook cordoned the node. When the last
+# annotation is removed, the node is uncordoned. A node that someone else cordoned has
+# no annotation and stays cordoned.
 set -euo pipefail
 
 # The id becomes part of an annotation, so reject other characters.
@@ -16,13 +16,13 @@ node=${NODE:-$(uname -n | tr '[:upper:]' '[:lower:]')}
 mark=forewarn/$(tr '[:upper:]' '[:lower:]' <<<"$FOREWARN_EVENT_ID")
 drain_options=(--ignore-daemonsets --delete-emptydir-data)
 
-# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
+# Real seconds until the agent stops this hook, less a margin of two; default: 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
 # Prints "cordoned" if the node is cordoned, and the annotations of this hook.
 state() {
-    # shellcheck disable=SC2016 # the template's own dollars
+    # shellcheck disable=SC2016 # these dollar signs are for the template
     kubectl get node "$node" -o go-template='{{if .spec.unschedulable}}cordoned{{end}}
 {{range $name, $_ := .metadata.annotations}}{{$name}}
 {{end}}' | grep -E '^(cordoned|forewarn/.*)$' || [ "${PIPESTATUS[0]}" = 0 ]

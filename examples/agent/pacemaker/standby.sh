@@ -16,7 +16,7 @@ node=${NODE:-$(crm_node -n)}
 marks=${MARKS:-/var/lib/forewarn-agent/pacemaker}
 mark=$marks/$FOREWARN_EVENT_ID
 
-# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
+# Real seconds until the agent stops this hook, less a margin of two; default: 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 

@@ -6,7 +6,7 @@ set -euo pipefail
 config=${PATRONICTL_CONFIG:-/etc/patroni/config.yml}
 member=${MEMBER:-$(uname -n)}
 
-# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
+# Real seconds until the agent stops this hook, less a margin of two; default: 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Drains this VM's Slurm node before an event, and resumes it afterwards. Jobs can end by
-# themselves while there is time; the remaining ones are requeued.
-# Needs scontrol and squeue, and a user who can update nodes and requeue jobs.
+# Drains this VM's Slurm node before an event, and resumes it afterwards. Jobs may
+# finish while there is time; the remaining jobs are requeued.
+# Needs scontrol and squeue, and a user that can update nodes and requeue jobs.
 #
 # The drain reason lists the events for which this hook drained the node. When the last
-# event goes, the node is resumed. A node that someone else drained has another reason
-# and stays drained.
+# event is removed, the node is resumed. A node that someone else drained has another
+# reason and stays drained.
 set -euo pipefail
 
 # The id becomes part of the reason, so reject other characters.
@@ -14,9 +14,9 @@ case $FOREWARN_EVENT_ID in
 esac
 
 node=${NODE:-$(uname -n | cut -d. -f1)}
-requeue_within=${REQUEUE_WITHIN:-60} # seconds that requeued jobs have to end
+requeue_within=${REQUEUE_WITHIN:-60} # requeue jobs when this many seconds are left
 
-# Real seconds until the agent stops this hook, minus two to finish; default 10 min.
+# Real seconds until the agent stops this hook, less a margin of two; default: 10 min.
 limit=${FOREWARN_REAL_SECONDS_LEFT:-${FOREWARN_SECONDS_LEFT:-600}}
 limit=$((${limit%.*} - 2))
 
@@ -28,7 +28,7 @@ is_drained() {
     scontrol show node "$node" --oneliner | grep -Eq ' State=[A-Z+*]*DRAIN'
 }
 
-# The drain reason, without the user and time that follow it in brackets.
+# Prints the drain reason, without the user and time that follow it in brackets.
 reason() {
     scontrol show node "$node" --oneliner |
         sed -n 's/.* Reason=\(.*\)/\1/p' | sed 's/ \[[^]]*\].*//; s/ *$//'

@@ -1,9 +1,9 @@
 // Prints the address of the metadata service that DHCP announces (option 245).
-// Usage: discover-endpoint.exe [INTERFACE], as root on Linux. It takes no lease.
+// Usage: discover-endpoint.exe [INTERFACE]. Run it as root on Linux. It takes no lease.
 //
-// Mono cannot bind a socket to an interface. A socket that is bound to the address of
-// the interface sends through it, so the interface needs an IPv4 address. Such a socket
-// receives no broadcasts; a second one, bound to all addresses, reads the reply.
+// Mono cannot bind a socket to an interface. A socket that is bound to the interface's
+// address sends through it, so the interface needs an IPv4 address. Such a socket
+// receives no broadcasts, so a second one, bound to all addresses, reads the reply.
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
@@ -41,7 +41,7 @@ static class DiscoverEndpoint
         return udp;
     }
 
-    // Builds a DISCOVER that requests option 245, as in RFC 2131.
+    // Builds a DISCOVER that requests option 245, as described in RFC 2131.
     static byte[] DiscoverMessage(byte[] transaction, byte[] mac)
     {
         var message = new byte[300]; // relays may drop shorter ones
@@ -59,7 +59,7 @@ static class DiscoverEndpoint
         return reply.Skip(at).Take(part.Length).SequenceEqual(part);
     }
 
-    // Returns option 245 of an offer; null if this is not one, or has none.
+    // Returns option 245 in an offer; null if it is no offer or lacks the option.
     static IPAddress AddressIn(byte[] reply, byte[] transaction, byte[] mac)
     {
         if (reply.Length < OptionsAt || reply[0] != 2 || !Has(reply, 4, transaction)

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 // Prints the address of the metadata service that DHCP announces (option 245).
-// Usage: discover-endpoint.js [INTERFACE], as root on Linux. It takes no lease.
+// Usage: discover-endpoint.js [INTERFACE]. Run it as root on Linux. It takes no lease.
 //
-// Node cannot bind a socket to an interface. A socket that is bound to the address of
-// the interface sends through it, so the interface needs an IPv4 address. Such a socket
-// receives no broadcasts; a second one, bound to all addresses, reads the reply.
+// Node cannot bind a socket to an interface. A socket that is bound to the interface's
+// address sends through it, so the interface needs an IPv4 address. Such a socket
+// receives no broadcasts, so a second one, bound to all addresses, reads the reply.
 "use strict";
 const crypto = require("node:crypto");
 const dgram = require("node:dgram");
@@ -13,7 +13,7 @@ const os = require("node:os");
 const SECONDS = process.env.DISCOVER_SECONDS || "15"; // one DISCOVER per second
 const COOKIE = 0x63825363;
 const OPTIONS_AT = 240; // bytes before the options
-const NO_MAC = "00:00:00:00:00:00"; // of loopback and tunnels
+const NO_MAC = "00:00:00:00:00:00"; // used by loopback and tunnels
 
 function fail(sentence) {
   console.error(`discover: ${sentence}`);
@@ -31,7 +31,7 @@ function findInterface(wanted) {
   return fail("no Ethernet interface has an IPv4 address");
 }
 
-/** Build a DISCOVER that requests option 245, as in RFC 2131. */
+/** Build a DISCOVER that requests option 245, as described in RFC 2131. */
 function discoverMessage(transaction, mac) {
   const message = Buffer.alloc(300); // relays may drop shorter ones
   message.set([1, 1, 6, 0]);

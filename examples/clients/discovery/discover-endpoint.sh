@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the address of the metadata service that DHCP announces (option 245).
-# Usage: discover-endpoint.sh [INTERFACE], as root on Linux. It takes no lease.
+# Usage: discover-endpoint.sh [INTERFACE]. Run it as root on Linux. It takes no lease.
 # Needs ip, socat and xxd. Messages are strings of hexadecimal digits here.
 set -euo pipefail
 
@@ -12,18 +12,18 @@ fail() {
     exit 1
 }
 
-zeros() { # count of bytes
+zeros() { # number of bytes
     printf '%0*d' $((2 * $1)) 0
 }
 
-# Prints a DISCOVER that requests option 245, as in RFC 2131. The flag 8000 requests a
-# broadcast reply. Relays may drop messages of less than 300 bytes.
+# Prints a DISCOVER that requests option 245, as described in RFC 2131. The flag 8000
+# requests a broadcast reply. Relays may drop messages shorter than 300 bytes.
 discover_message() {
     printf %s 01010600 "$transaction" 0000 8000 "$(zeros 16)" "$mac" "$(zeros 202)" \
         "$cookie" 350101 370201f5 ff "$(zeros 52)"
 }
 
-# Prints option 245 of an offer; nothing if it has none.
+# Prints option 245 in an offer, or nothing if the offer does not have it.
 address_in() { # options
     local rest=$1 code size value kind='' address=''
     while ((${#rest} >= 4)) && [[ ${rest:0:2} != ff ]]; do
@@ -67,7 +67,7 @@ transaction=$(xxd -p -l 4 /dev/urandom)
 
 servers=UDP-DATAGRAM:255.255.255.255:67,broadcast,bind=:68,reuseaddr
 for ((attempt = 0; attempt < seconds; attempt++)); do
-    # socat collects replies for one second (-t) after the message.
+    # After sending the message, socat collects replies for one second (-t).
     replies=$(discover_message | xxd -r -p |
         socat -t 1 - "$servers,so-bindtodevice=$interface" | xxd -p | tr -d '\n') ||
         fail "cannot use DHCP on $interface; check that it is up, and run this as root"

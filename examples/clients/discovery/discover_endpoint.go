@@ -1,5 +1,5 @@
 // Prints the address of the metadata service that DHCP announces (option 245).
-// Usage: discover_endpoint [INTERFACE], as root on Linux. It takes no lease.
+// Usage: discover_endpoint [INTERFACE]. Run it as root on Linux. It takes no lease.
 package main
 
 import (
@@ -28,7 +28,7 @@ func fail(format string, values ...any) {
 	os.Exit(1)
 }
 
-// Returns the interface with that name; without a name, the first Ethernet one that is up.
+// Returns the named interface, or the first Ethernet interface that is up.
 func findInterface(name string) net.Interface {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -70,7 +70,7 @@ func open(name string) (net.PacketConn, error) {
 	return config.ListenPacket(context.Background(), "udp4", ":68")
 }
 
-// Builds a DISCOVER that requests option 245, as in RFC 2131.
+// Builds a DISCOVER that requests option 245, as described in RFC 2131.
 func discoverMessage(transaction, mac []byte) []byte {
 	message := make([]byte, 300) // relays may drop shorter ones
 	copy(message, []byte{1, 1, 6, 0})
@@ -82,7 +82,7 @@ func discoverMessage(transaction, mac []byte) []byte {
 	return message
 }
 
-// Returns option 245 of an offer; nil if this is not one, or has none.
+// Returns option 245 in an offer; nil if it is no offer or lacks the option.
 func addressIn(reply, transaction, mac []byte) net.IP {
 	if len(reply) < optionsAt || reply[0] != 2 ||
 		!bytes.Equal(reply[4:8], transaction) ||

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Print the address of the metadata service that DHCP announces (option 245).
 
-Usage: discover_endpoint.py [INTERFACE], as root on Linux. It takes no lease.
+Usage: discover_endpoint.py [INTERFACE]. Run it as root on Linux. It takes no lease.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ OPTIONS_AT = 240  # bytes before the options
 
 
 def ioctl(interface, operation):
-    """Query the kernel about a network interface, as in netdevice(7)."""
+    """Query the kernel about a network interface, as described in netdevice(7)."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as kernel:
         request = struct.pack("16s24x", interface.encode())
         return fcntl.ioctl(kernel, operation, request)[16:]
@@ -37,7 +37,7 @@ def first_interface():
 
 
 def discover_message(transaction, mac):
-    """Build a DISCOVER that requests option 245, as in RFC 2131.
+    """Build a DISCOVER that requests option 245, as described in RFC 2131.
 
     The flag 0x8000 requests a broadcast reply, which a UDP socket can receive even if
     the interface does not have the offered address.
@@ -50,7 +50,7 @@ def discover_message(transaction, mac):
 
 
 def address_in(reply, transaction, mac):
-    """Return option 245 of an offer; None if this is not one, or has none."""
+    """Return option 245 in an offer; None if it is no offer or lacks the option."""
     is_ours = reply[4:8] == transaction and reply[28:34] == mac
     if reply[:1] != b"\x02" or not is_ours or reply[236:OPTIONS_AT] != COOKIE:
         return None

@@ -141,7 +141,7 @@ RULES: Sequence[LintRule] = (
         severity=Severity.ERROR,
         hurts="A rejected approval has no effect: the event waits until NotBefore.",
         remedy='POST {"StartRequests": [{"EventId": "..."}]} with the Metadata header'
-        " and an id from the document.",
+        " and an ID from the document.",
         facts=("2.2a", "8.0d", "9.1a", "9.6a"),
         check=_in_vain,
     ),

@@ -197,7 +197,7 @@ RULES: Sequence[LintRule] = (
         id="no-api-version",
         severity=Severity.ERROR,
         hurts="Requests without a valid api-version for scheduled events fail with 400."
-        " Most versions of /metadata/instance are not valid here.",
+        " Most /metadata/instance versions are not valid here.",
         remedy=f"Use api-version={NEWEST.name}.",
         facts=("3.0a", "3.1a", "3.1b"),
         check=_no_version,
@@ -221,8 +221,8 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="rare-polls",
         severity=Severity.ERROR,
-        hurts="A Preempt has 30 seconds of notice. A program that polls rarely sees it"
-        " late or not at all.",
+        hurts="A Preempt has 30 seconds of notice. A program that polls too rarely"
+        " sees it late or not at all.",
         remedy="Poll once per second.",
         facts=("6.1a", "6.16a", "8.3a"),
         check=_rare_polls,
@@ -230,8 +230,8 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="frequent-polls",
         severity=Severity.WARNING,
-        hurts="All programs of a VM together may send five requests per second. Further"
-        " requests fail with 429.",
+        hurts="Together, all programs on a VM may send five requests per second."
+        " Further requests fail with 429.",
         remedy="Poll once per second.",
         facts=("8.3a", "8.3b"),
         check=_frequent_polls,
@@ -240,7 +240,7 @@ RULES: Sequence[LintRule] = (
         id="hammers",
         severity=Severity.ERROR,
         hurts="Without a pause, the program keeps getting 429, as do the other programs"
-        " of the VM.",
+        " on the VM.",
         remedy="After a 429, wait at least a second before the next request.",
         facts=("8.0h", "8.3b"),
         check=_hammers,
@@ -248,8 +248,8 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="ignores-retry-after",
         severity=Severity.ADVICE,
-        hurts="A service that sends Retry-After rejects earlier requests. forewarn"
-        " sends it; whether Azure does is not known.",
+        hurts="A service that sends Retry-After rejects requests that arrive earlier."
+        " forewarn sends it; whether Azure does is not known.",
         remedy="If the response has Retry-After, wait that long.",
         facts=("8.0h", "8.3c"),
         check=_retry_after,

@@ -112,7 +112,7 @@ RULES: Sequence[LintRule] = (
         CoursePart.STARTED,
         "a Started event with an empty NotBefore",
         severity=Severity.ERROR,
-        hurts="A Freeze is over in seconds and the VM keeps running, but the program"
+        hurts="A Freeze ends within seconds and the VM keeps running, but the program"
         " misses all later events.",
         remedy="Treat an empty NotBefore as `now`, and keep polling, even after the"
         " event has disappeared.",
