@@ -141,7 +141,8 @@ def _result(fact: Fact, proofs: Sequence[Proof], results: Results) -> str:
 
 def _tests_or_reason(fact: Fact, proofs: Sequence[Proof]) -> str:
     if not proofs:
-        return fact.unseen or fact.uncovered or "none"
+        reason = fact.unseen or fact.uncovered or "none"
+        return f"{reason[0].upper()}{reason[1:]}"
     return "<br>".join(f"{proof.sentence} (`{proof.file}`)" for proof in proofs)
 
 

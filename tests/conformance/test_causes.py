@@ -41,7 +41,7 @@ def test_a_reimage_is_a_reboot_without_a_description(
 
 
 @fact("6.2a")
-def test_degraded_hardware_has_a_week_of_notice(
+def test_a_host_predicted_to_fail_has_a_week_of_notice(
     fleet: TemporaryFleet, clock: Clock
 ) -> None:
     host = fleet.host()

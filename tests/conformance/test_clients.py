@@ -96,7 +96,7 @@ def test_requests_from_a_client_that_reads_all_fields(fleet: TemporaryFleet) -> 
 
 
 @fact("13.0h")
-def test_requests_from_a_client_that_polls_every_second_with_the_tag(
+def test_requests_from_a_client_that_polls_every_second_with_a_tag(
     fleet: TemporaryFleet,
 ) -> None:
     (vm, _) = fleet.group()

@@ -123,7 +123,7 @@ def test_scheduled_events_is_enabled_during_the_delay(slow: TemporaryFleet) -> N
 
 
 @fact("10.3d")
-def test_requests_during_the_delay_get_a_response_at_the_same_time(
+def test_requests_during_the_delay_receive_a_response_at_the_same_time(
     slow: TemporaryFleet,
 ) -> None:
     (vm, other) = slow.group()

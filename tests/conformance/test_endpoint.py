@@ -132,7 +132,7 @@ def lenient(serve: Serve) -> VM:
 
 
 @fact("1.5d")
-def test_a_setting_makes_latest_mean_2017_03_01(lenient: VM) -> None:
+def test_a_setting_makes_latest_an_alias_for_2017_03_01(lenient: VM) -> None:
     expected = lenient.document("2017-03-01")
     assert len(expected["Events"]) == 1
     assert lenient.document("latest") == expected
@@ -222,7 +222,7 @@ def test_a_request_from_a_browser_is_rejected_on_every_path(
 
 
 @fact("1.9b")
-def test_a_request_from_node_succeeds(vm: VM) -> None:
+def test_a_request_from_node_js_succeeds(vm: VM) -> None:
     assert vm.get("Sec-Fetch-Mode: cors", "Accept-Language: *").status == 200
 
 

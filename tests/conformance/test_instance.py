@@ -89,7 +89,7 @@ def test_json_is_the_default_format(vm: VM) -> None:
 
 
 @fact("13.1d")
-def test_text_is_plain_text(vm: VM) -> None:
+def test_the_text_format_returns_plain_text(vm: VM) -> None:
     response = read(vm, "/compute/name", "&format=text")
     assert (response.header("Content-Type") or "").startswith("text/plain")
     assert not response.body.endswith(b"\n")
@@ -137,7 +137,7 @@ def test_an_object_as_text_lists_its_children(fleet: TemporaryFleet) -> None:
 
 
 @fact("13.2a")
-def test_tags_are_one_string(fleet: TemporaryFleet) -> None:
+def test_tags_are_a_single_string(fleet: TemporaryFleet) -> None:
     vm = fleet.add_standalone_vm(tags={"role": "web", "tier": "1"})
     assert read(vm)["compute"]["tags"] == "role:web;tier:1"
 

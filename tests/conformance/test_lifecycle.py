@@ -7,7 +7,7 @@ from tests.conformance.temporary_fleet import TemporaryFleet
 
 
 @fact("6.6a")
-def test_a_start_creates_a_new_document(fleet: TemporaryFleet) -> None:
+def test_the_start_of_an_event_creates_a_new_document(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm()
     before = vm.document()
     vm.approve(event)
@@ -110,7 +110,7 @@ def test_planned_maintenance_affects_one_update_domain_at_a_time(
 
 
 @fact("6.10b")
-def test_no_event_lists_two_update_domains(fleet: TemporaryFleet) -> None:
+def test_no_event_lists_vms_in_two_update_domains(fleet: TemporaryFleet) -> None:
     host = fleet.host()
     vm, peer = fleet.group(vms={"host": host})
     fleet.announce("Freeze", host=host)

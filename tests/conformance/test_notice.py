@@ -114,7 +114,7 @@ def test_an_event_can_be_approved_days_ahead(fleet: TemporaryFleet) -> None:
 
 @fact("6.3a")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
-def test_an_event_without_notice_is_started_with_an_empty_not_before(
+def test_an_event_without_notice_appears_as_started_with_an_empty_not_before(
     fleet: TemporaryFleet, type: str
 ) -> None:
     (vm, _) = fleet.group()
@@ -146,7 +146,7 @@ def test_an_approval_starts_the_event_early(fleet: TemporaryFleet, type: str) ->
 
 
 @fact("6.5b")
-def test_all_groups_on_the_host_have_to_approve(fleet: TemporaryFleet) -> None:
+def test_all_groups_on_the_host_must_approve(fleet: TemporaryFleet) -> None:
     first, second = on_one_host(fleet)
     assert first.approve(first.event()["EventId"]).status == 200
     assert (first.statuses, second.statuses) == (["Scheduled"], ["Scheduled"])
