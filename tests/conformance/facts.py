@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,47 @@ _ITEM = re.compile(
     r"(?:; (?P<kind>not visible|not covered): (?P<why>[^*]+?))?\.\* "
     r"(?P<text>.+)"
 )
+
+
+#: Terms in the names of tests, and how the page writes them.
+_TERMS: Mapping[str, str | Callable[[re.Match[str]], str]] = {
+    "metadata scheduledevents": "`/metadata/scheduledevents`",
+    "scheduled events": "Scheduled Events",
+    "http 1 1": "HTTP/1.1",
+    "http": "HTTP",
+    "utf 8": "UTF-8",
+    "iso": "ISO",
+    "json": "JSON",
+    "guid": "GUID",
+    "(id|vm)(s?)": lambda match: f"{match[1].upper()}{match[2]}",
+    "kib": "KiB",
+    "arm": "ARM",
+    "node js": "Node.js",
+    "retry after": "`Retry-After`",
+    "if none match": "`If-None-Match`",
+    "preference applied": "`Preference-Applied`",
+    "prefer": "`Prefer`",
+    "connection close": "`Connection: close`",
+    "content (type|length)": lambda match: f"Content-{match[1].title()}",
+    "not before": "NotBefore",
+    "(freeze|reboot|redeploy|preempt|terminate)": lambda match: match[1].title(),
+    "source (platform|user)": lambda match: f"source {match[1].title()}",
+    "(head|post)": lambda match: match[1].upper(),
+    "(^|a )get": r"\1GET",
+    "simulate eviction": "`simulateEviction`",
+    "latest": "`latest`",
+    "(user|read|case) (initiated|only|insensitive)": r"\1-\2",
+    "(events|resources) is always": lambda match: f"`{match[1].title()}` is always",
+    "(as|to) (scheduled|started)": lambda match: f"{match[1]} {match[2].title()}",
+    "scheduled or started": "Scheduled or Started",
+    "scheduled then started then gone": "Scheduled, then Started, then gone",
+    "Freeze Reboot and": "Freeze, Reboot and",
+    "versions newest first": "versions, newest first",
+    r"^((with|from|before|up to) [\d-]{10}( on)?)": r"\1,",
+    "^(in an isolated group|without a tag|(after|within) 24 hours.* (?=user))": (
+        lambda match: f"{match[1].rstrip()},{' ' if match[1][-1] == ' ' else ''}"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +93,12 @@ class Proof:
 
     @property
     def sentence(self) -> str:
-        """Return the name of the test as a sentence."""
+        """Return the name of the test as a sentence, with terms in their usual form."""
         words = self.name.removeprefix("test_").replace("_", " ")
-        return re.sub(r"\b(20\d\d) (\d\d) (\d\d)\b", r"\1-\2-\3", words)
+        text = re.sub(r"\b(20\d\d) (\d\d) (\d\d)\b", r"\1-\2-\3", words)
+        for plain, term in _TERMS.items():
+            text = re.sub(rf"\b{plain}\b", term, text)
+        return f"{text[0].upper()}{text[1:]}"
 
 
 def read_facts(text: str | None = None) -> Mapping[str, Fact]:

@@ -9,7 +9,7 @@ from tests.conformance.facts import Fact, Proof, read_chapters, read_facts, read
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "conformance.md"
 
-FOREWARN = "forewarn, started by the tests"
+FOREWARN = "forewarn, started by the test suite"
 NOT_RUN = "not run"
 NOT_COVERED = "not covered"
 NOT_VISIBLE = "not visible"
@@ -22,10 +22,10 @@ Results = Mapping[str, str]
 _INTRODUCTION = """\
 # Conformance
 
-This page lists the tests of every fact in [wire.md](wire.md), and their results. For a
-fact without a test, it gives the reason. A run of the conformance tests generates the
-page: `scripts/reference` tests forewarn, and
-`scripts/test conformance --report FILE` tests
+This page lists the tests for each fact in [wire.md](wire.md), and their results. If a
+fact has no test, the page gives the reason. The conformance tests generate this page.
+`scripts/reference` runs them against forewarn, and
+`scripts/test conformance --report FILE` runs them against
 [another implementation](../how-to/test-another-implementation.md).
 """
 
@@ -93,7 +93,7 @@ def _lines(
     target_service: str,
 ) -> Iterator[str]:
     yield _INTRODUCTION
-    yield f"Tested: {target_service}."
+    yield f"Implementation tested: {target_service}."
     yield ""
     yield from _totals(facts, proofs, results)
     for chapter, title in read_chapters().items():
@@ -104,7 +104,7 @@ def _lines(
         ]
         if rows:
             yield from ("", f"## {chapter}. {title}", "")
-            yield "| fact | source | result | tests, or the reason for having none |"
+            yield "| fact | source | result | tests, or why there are none |"
             yield "|---|---|---|---|"
             yield from rows
     yield ""
@@ -116,15 +116,14 @@ def _totals(
     visible = [entry for entry in facts.values() if entry.unseen is None]
     covered = [entry for entry in visible if entry.number in proofs]
     results_of = [results.get(entry.number, NOT_RUN) for entry in covered]
-    covering = f"{len(covered)} / {len(visible)}"
-    yield f"**Facts covered / facts visible from outside: {covering}.**"
+    yield f"**Covered: {len(covered)} of {len(visible)} facts visible from outside.**"
     yield ""
     yield "| | facts |"
     yield "|---|---|"
     for name in reversed(_ORDER):
         if name == "passed" or name in results_of:
             yield f"| {name} | {results_of.count(name)} |"
-    yield f"| {NOT_COVERED}, although visible | {len(visible) - len(covered)} |"
+    yield f"| {NOT_COVERED} but visible | {len(visible) - len(covered)} |"
     yield f"| {NOT_VISIBLE} from outside | {len(facts) - len(visible)} |"
     yield f"| total | {len(facts)} |"
 
@@ -142,7 +141,8 @@ def _result(fact: Fact, proofs: Sequence[Proof], results: Results) -> str:
 
 def _tests_or_reason(fact: Fact, proofs: Sequence[Proof]) -> str:
     if not proofs:
-        return fact.unseen or fact.uncovered or "none"
+        reason = fact.unseen or fact.uncovered or "none"
+        return f"{reason[0].upper()}{reason[1:]}"
     return "<br>".join(f"{proof.sentence} (`{proof.file}`)" for proof in proofs)
 
 

@@ -19,7 +19,7 @@ def written(id: str, **more: Any) -> bytes:
 
 
 @fact("9.1a")
-def test_the_documented_body_approves(fleet: TemporaryFleet) -> None:
+def test_the_documented_body_approves_an_event(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm()
     body = b'{"StartRequests":[{"EventId":"%b"}]}' % event.encode()
     assert vm.post(body).status == 200
@@ -28,7 +28,7 @@ def test_the_documented_body_approves(fleet: TemporaryFleet) -> None:
 
 @fact("9.1b")
 @pytest.mark.parametrize("form", [str, int])
-def test_the_incarnation_may_be_text_or_a_number(
+def test_the_incarnation_may_be_a_string_or_a_number(
     fleet: TemporaryFleet, form: type[str] | type[int]
 ) -> None:
     vm, event = fleet.announce_to_vm()
@@ -110,7 +110,7 @@ def test_a_canceled_event_may_be_approved(fleet: TemporaryFleet) -> None:
 
 
 @fact("9.5b")
-def test_a_finished_event_does_not_spoil_a_list(fleet: TemporaryFleet) -> None:
+def test_a_finished_event_does_not_invalidate_a_list(fleet: TemporaryFleet) -> None:
     (vm, _) = fleet.group()
     over = fleet.announce("Reboot", vm)
     event = fleet.announce("Reboot", vm).event
@@ -128,7 +128,7 @@ def test_a_finished_event_does_not_spoil_a_list(fleet: TemporaryFleet) -> None:
         '{"startrequests":[{"eventid":"%s"}]}',
     ],
 )
-def test_the_keys_may_be_in_any_case(fleet: TemporaryFleet, form: str) -> None:
+def test_the_keys_are_case_insensitive(fleet: TemporaryFleet, form: str) -> None:
     vm, event = fleet.announce_to_vm()
     assert vm.post((form % event).encode()).status == 200
     assert vm.statuses == ["Started"]

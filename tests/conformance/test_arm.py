@@ -71,7 +71,7 @@ def test_arm_acknowledges_several_events(
 
 
 @fact("11.2b")
-def test_events_with_different_results_get_207(
+def test_events_with_different_results_return_207(
     fleet: TemporaryFleet, arm: ArmClient, unknown: str
 ) -> None:
     vm = fleet.add_standalone_vm()
@@ -88,7 +88,7 @@ def test_events_with_different_results_get_207(
 
 
 @fact("11.2b")
-def test_a_refused_acknowledgment_has_a_documented_code(
+def test_a_rejected_acknowledgment_has_a_documented_code(
     fleet: TemporaryFleet, arm: ArmClient, unknown: str
 ) -> None:
     vm = fleet.add_standalone_vm()
@@ -105,7 +105,7 @@ def test_a_refused_acknowledgment_has_a_documented_code(
     ("kind", "resource"),
     [("scale-set", scale_set), ("availability-set", availability_set)],
 )
-def test_an_event_can_be_acknowledged_at_its_set(
+def test_an_event_can_be_acknowledged_through_its_set(
     fleet: TemporaryFleet,
     arm: ArmClient,
     kind: str,
@@ -119,7 +119,7 @@ def test_an_event_can_be_acknowledged_at_its_set(
 
 
 @fact("11.3")
-def test_an_event_approved_in_the_vm_may_be_acknowledged_again(
+def test_an_event_that_a_vm_has_approved_can_be_acknowledged_again(
     fleet: TemporaryFleet, arm: ArmClient
 ) -> None:
     vm = fleet.add_standalone_vm()
@@ -129,7 +129,7 @@ def test_an_event_approved_in_the_vm_may_be_acknowledged_again(
 
 
 @fact("11.8b")
-def test_an_event_of_a_set_can_be_acknowledged_at_any_vm_that_sees_it(
+def test_an_event_in_a_set_can_be_acknowledged_through_any_vm_that_sees_it(
     fleet: TemporaryFleet, arm: ArmClient
 ) -> None:
     vm, other = fleet.group()
@@ -141,7 +141,7 @@ def test_an_event_of_a_set_can_be_acknowledged_at_any_vm_that_sees_it(
 
 
 @fact("11.8c")
-def test_more_than_a_hundred_ids_are_refused(
+def test_more_than_a_hundred_ids_are_rejected(
     fleet: TemporaryFleet, arm: ArmClient, unknown: str
 ) -> None:
     vm = fleet.add_standalone_vm()
@@ -188,7 +188,7 @@ def test_simulate_eviction_is_for_spot_vms_and_returns_204(
 
 
 @fact("11.4")
-def test_deleting_a_vm_of_a_scale_set_creates_a_terminate(
+def test_deleting_a_vm_in_a_scale_set_creates_a_terminate(
     fleet: TemporaryFleet, arm: ArmClient
 ) -> None:
     vm, _ = fleet.group(kind="scale-set", terminate_notice_seconds=300)
@@ -215,7 +215,7 @@ def test_start_marks_a_deallocated_vm_as_running_and_creates_no_event(
 @fact("11.8f")
 @fact("6.12d")
 @pytest.mark.parametrize("action", ["powerOff", "deallocate", "performMaintenance"])
-def test_any_other_operation_is_refused_and_creates_no_event(
+def test_any_other_operation_is_rejected_and_creates_no_event(
     fleet: TemporaryFleet, arm: ArmClient, action: str
 ) -> None:
     vm = fleet.add_standalone_vm()
@@ -261,7 +261,7 @@ def test_a_set_shows_its_policy(
 
 
 @fact("11.6")
-def test_a_vm_in_no_set_shows_its_own_policy(
+def test_a_vm_outside_any_set_shows_its_own_policy(
     fleet: TemporaryFleet, arm: ArmClient
 ) -> None:
     vm = fleet.add_standalone_vm()

@@ -41,7 +41,7 @@ def test_a_reimage_is_a_reboot_without_a_description(
 
 
 @fact("6.2a")
-def test_degraded_hardware_gives_a_week_of_notice(
+def test_a_host_predicted_to_fail_has_a_week_of_notice(
     fleet: TemporaryFleet, clock: Clock
 ) -> None:
     host = fleet.host()
@@ -54,7 +54,7 @@ def test_degraded_hardware_gives_a_week_of_notice(
 
 
 @fact("6.3b")
-def test_a_failed_host_reboots_its_vms(fleet: TemporaryFleet) -> None:
+def test_vms_on_a_failed_host_are_rebooted(fleet: TemporaryFleet) -> None:
     host = fleet.host()
     vm = fleet.add_standalone_vm(host=host)
     fleet.report_host(host, "failed")

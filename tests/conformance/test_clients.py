@@ -96,7 +96,7 @@ def test_requests_from_a_client_that_reads_all_fields(fleet: TemporaryFleet) -> 
 
 
 @fact("13.0h")
-def test_requests_from_a_client_that_polls_every_second_with_the_tag(
+def test_requests_from_a_client_that_polls_every_second_with_a_tag(
     fleet: TemporaryFleet,
 ) -> None:
     (vm, _) = fleet.group()
@@ -140,7 +140,7 @@ def test_requests_from_a_script(vm: VM) -> None:
 
 
 @fact("13.0l")
-def test_requests_from_a_client_with_a_new_connection_each_time(vm: VM) -> None:
+def test_requests_from_a_client_that_opens_a_new_connection_each_time(vm: VM) -> None:
     request = vm.request(events("2020-07-01"), "Accept: */*")
     seen = []
     for _ in range(3):
@@ -191,7 +191,7 @@ def test_connection_close_is_confirmed_and_honored(vm: VM, method: str) -> None:
     "query",
     [f"format=json&api-version={NEWEST}", f"api-version={NEWEST}&format=json"],
 )
-def test_the_header_and_parameters_in_all_forms_in_use(
+def test_the_header_and_parameters_are_accepted_in_all_forms_in_use(
     vm: VM, mark: str, query: str
 ) -> None:
     assert vm.send(f"{EVENTS}?{query}", mark, marked=False).status == 200
@@ -202,7 +202,7 @@ def test_the_header_and_parameters_in_all_forms_in_use(
 @pytest.mark.parametrize(
     "incarnation", ["", '"DocumentIncarnation":"1",', '"DocumentIncarnation":1,']
 )
-def test_approvals_in_all_forms_in_use(
+def test_approvals_are_accepted_in_all_forms_in_use(
     fleet: TemporaryFleet, content_type: str | None, incarnation: str
 ) -> None:
     vm, event = fleet.announce_to_vm()

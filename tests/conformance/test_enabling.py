@@ -123,7 +123,7 @@ def test_scheduled_events_is_enabled_during_the_delay(slow: TemporaryFleet) -> N
 
 
 @fact("10.3d")
-def test_requests_during_the_delay_get_a_response_at_the_same_time(
+def test_requests_during_the_delay_receive_a_response_at_the_same_time(
     slow: TemporaryFleet,
 ) -> None:
     (vm, other) = slow.group()
@@ -152,7 +152,7 @@ def test_an_approval_during_the_delay_takes_effect_immediately(
 
 @fact("10.3b")
 @pytest.mark.parametrize(("method", "target", "marked"), IGNORED)
-def test_refused_and_unrelated_requests_do_not_count(
+def test_rejected_and_unrelated_requests_do_not_count(
     fleet: TemporaryFleet, clock: Clock, method: str, target: str, marked: bool
 ) -> None:
     vm = counted(fleet)

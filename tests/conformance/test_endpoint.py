@@ -48,14 +48,16 @@ def test_a_head_without_the_header_is_a_bad_request(any_method_vm: VM) -> None:
 
 @fact("1.2e")
 @pytest.mark.parametrize("method", OTHERS)
-def test_a_405_names_the_allowed_methods(any_method_vm: VM, method: str) -> None:
+def test_a_405_response_lists_the_allowed_methods(
+    any_method_vm: VM, method: str
+) -> None:
     response = any_method_vm.send(events(NEWEST), method=method)
     assert response.header("Allow") == "GET, POST"
     assert response.error
 
 
 @fact("1.2e")
-def test_head_is_not_allowed_and_gets_no_body(any_method_vm: VM) -> None:
+def test_head_is_not_allowed_and_returns_no_body(any_method_vm: VM) -> None:
     response = any_method_vm.send(events(NEWEST), method="HEAD")
     assert (response.status, response.header("Allow")) == (405, "GET, POST")
     assert response.body == b""
@@ -70,7 +72,7 @@ def test_the_path_is_case_insensitive(vm: VM, path: str) -> None:
 
 
 @fact("1.3b")
-def test_a_trailing_slash_changes_nothing(vm: VM) -> None:
+def test_a_trailing_slash_is_ignored(vm: VM) -> None:
     response = vm.send(f"{EVENTS}/?api-version={NEWEST}")
     assert (response.status, response.body) == (200, vm.get().body)
 
@@ -89,7 +91,7 @@ def test_an_escaped_question_mark_separates_the_query(vm: VM) -> None:
         f"api-version={NEWEST}&format=json&format=json",
     ],
 )
-def test_a_repeated_parameter_is_refused(vm: VM, query: str) -> None:
+def test_a_repeated_parameter_is_rejected(vm: VM, query: str) -> None:
     assert vm.send(f"{EVENTS}?{query}").status == 400
 
 
@@ -103,7 +105,7 @@ def test_unknown_parameters_are_ignored(vm: VM, query: str) -> None:
 
 @fact("1.4c")
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_the_format_parameter_changes_nothing(vm: VM, form: str) -> None:
+def test_the_format_parameter_is_ignored(vm: VM, form: str) -> None:
     response = vm.send(f"{events(NEWEST)}&format={form}")
     assert response.status == 200
     assert response.header("Content-Type") == "application/json; charset=utf-8"
@@ -117,7 +119,7 @@ def test_latest_is_not_a_version(vm: VM) -> None:
 
 @fact("1.5c")
 @pytest.mark.parametrize("name", ["latest", "%7Blatest%7D"])
-def test_latest_is_refused_like_any_unknown_version(vm: VM, name: str) -> None:
+def test_latest_is_rejected_like_any_unknown_version(vm: VM, name: str) -> None:
     assert vm.get(version=name).body == vm.get(version="2000-01-01").body
 
 
@@ -130,14 +132,14 @@ def lenient(serve: Serve) -> VM:
 
 
 @fact("1.5d")
-def test_a_setting_makes_latest_mean_2017_03_01(lenient: VM) -> None:
+def test_a_setting_makes_latest_an_alias_for_2017_03_01(lenient: VM) -> None:
     expected = lenient.document("2017-03-01")
     assert len(expected["Events"]) == 1
     assert lenient.document("latest") == expected
 
 
 @fact("1.5d")
-def test_posts_with_latest_need_no_header_if_it_is_accepted(lenient: VM) -> None:
+def test_a_post_with_latest_needs_no_header_if_latest_is_accepted(lenient: VM) -> None:
     body = approval(lenient.event()["EventId"])
     assert lenient.post(body, version="latest", marked=False).status == 200
     assert lenient.statuses == ["Started"]
@@ -145,7 +147,7 @@ def test_posts_with_latest_need_no_header_if_it_is_accepted(lenient: VM) -> None
 
 
 @fact("1.5d")
-def test_latest_is_not_recommended_if_it_is_accepted(lenient: VM) -> None:
+def test_errors_do_not_recommend_latest_even_if_it_is_accepted(lenient: VM) -> None:
     assert "latest" not in lenient.send(EVENTS)["newest-versions"]
 
 
@@ -159,7 +161,7 @@ def test_the_same_setting_accepts_versions_in_the_path(lenient: VM, name: str) -
 
 @fact("1.5e")
 @pytest.mark.parametrize("name", ["latest", "2017-03-01", NEWEST])
-def test_versions_in_the_path_are_not_found_by_default(vm: VM, name: str) -> None:
+def test_versions_in_the_path_return_404_by_default(vm: VM, name: str) -> None:
     assert vm.send(f"/metadata/{name}/scheduledevents").status == 404
 
 
@@ -190,7 +192,7 @@ def test_clients_are_identified_by_their_address(fleet: TemporaryFleet) -> None:
 
 @fact("1.8a")
 @pytest.mark.parametrize("value", ["10.0.0.1", "", "unknown"])
-def test_a_forwarded_request_is_refused(vm: VM, value: str) -> None:
+def test_a_forwarded_request_is_rejected(vm: VM, value: str) -> None:
     assert vm.get(f"X-Forwarded-For: {value}").status >= 400
 
 
@@ -199,7 +201,7 @@ def test_a_forwarded_request_is_refused(vm: VM, value: str) -> None:
     "target", [events(NEWEST), "/metadata/instance", "/metadata/versions", "/other"]
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
-def test_a_forwarded_request_is_refused_on_every_path(
+def test_a_forwarded_request_is_rejected_on_every_path(
     any_method_vm: VM, target: str, method: str
 ) -> None:
     response = any_method_vm.send(target, "X-Forwarded-For: 10.0.0.1", method=method)
@@ -211,7 +213,7 @@ def test_a_forwarded_request_is_refused_on_every_path(
 @pytest.mark.parametrize("header", ["Origin: null", "Sec-Fetch-Site: same-origin"])
 @pytest.mark.parametrize("target", [events(NEWEST), "/metadata/instance", "/other"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_request_from_a_browser_is_refused_on_every_path(
+def test_a_request_from_a_browser_is_rejected_on_every_path(
     vm: VM, target: str, header: str, method: str
 ) -> None:
     response = vm.send(target, header, method=method)
@@ -220,13 +222,13 @@ def test_a_request_from_a_browser_is_refused_on_every_path(
 
 
 @fact("1.9b")
-def test_a_request_from_node_succeeds(vm: VM) -> None:
+def test_a_request_from_node_js_succeeds(vm: VM) -> None:
     assert vm.get("Sec-Fetch-Mode: cors", "Accept-Language: *").status == 200
 
 
 @fact("1.9c")
 @pytest.mark.parametrize("host", ["a.example", "A.EXAMPLE.:80", "a.1.example"])
-def test_a_host_with_an_unknown_name_is_refused(vm: VM, host: str) -> None:
+def test_a_host_with_an_unknown_name_is_rejected(vm: VM, host: str) -> None:
     response = _get_from(vm, host)
     assert response.status == 400
     assert "--metadata-host" in response.error

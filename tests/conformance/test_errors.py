@@ -37,7 +37,9 @@ def test_a_missing_header_is_named_in_the_error(vm: VM, target: str) -> None:
 
 @fact("8.0b")
 @pytest.mark.parametrize("target", [EVENTS, events("1999-01-01"), INSTANCE])
-def test_a_bad_version_gets_an_error_with_valid_ones(vm: VM, target: str) -> None:
+def test_an_unsupported_version_returns_an_error_with_supported_versions(
+    vm: VM, target: str
+) -> None:
     response = vm.send(target)
     assert response.status == 400
     assert newest(response)
@@ -82,7 +84,7 @@ def test_an_unknown_path_is_not_found(vm: VM, target: str) -> None:
 @pytest.mark.parametrize(
     ("target", "method"), [(events(NEWEST), "PUT"), (INSTANCE, "POST")]
 )
-def test_a_refused_method_is_named_in_the_error(
+def test_an_unsupported_method_is_named_in_the_error(
     any_method_vm: VM, target: str, method: str
 ) -> None:
     response = any_method_vm.send(target, method=method)
@@ -107,14 +109,14 @@ def test_every_error_is_an_object_with_a_message(vm: VM) -> None:
 
 @fact("8.2a")
 @pytest.mark.parametrize("target", [INSTANCE, f"{INSTANCE}?api-version=1999-01-01"])
-def test_the_error_about_versions_is_as_documented(vm: VM, target: str) -> None:
+def test_the_version_error_is_as_documented(vm: VM, target: str) -> None:
     listed = vm.send("/metadata/versions")["apiVersions"]
     assert vm.send(target).body == versions_error(*reversed(listed[-3:]))
 
 
 @fact("8.2b")
 @pytest.mark.parametrize("target", [INSTANCE, EVENTS])
-def test_the_error_names_three_versions_newest_first(vm: VM, target: str) -> None:
+def test_the_error_lists_three_versions_newest_first(vm: VM, target: str) -> None:
     listed = newest(vm.send(target))
     assert len(listed) == 3
     assert listed == sorted(listed, reverse=True)
@@ -136,7 +138,7 @@ def test_the_version_that_a_client_takes_from_the_error_works(
 
 @fact("8.2e")
 @pytest.mark.parametrize("target", [EVENTS, events("2021-02-01"), events("latest")])
-def test_scheduled_events_names_its_own_versions(vm: VM, target: str) -> None:
+def test_a_scheduled_events_error_lists_its_own_versions(vm: VM, target: str) -> None:
     expected = versions_error("2020-07-01", "2019-08-01", "2019-04-01")
     assert vm.send(target).body == expected
 
@@ -146,7 +148,7 @@ def test_scheduled_events_names_its_own_versions(vm: VM, target: str) -> None:
 
 @fact("8.4b")
 @pytest.mark.parametrize("target", ["/", "/machine?comp=goalstate", "/metadatas"])
-def test_paths_outside_of_metadata_are_not_found(vm: VM, target: str) -> None:
+def test_paths_outside_metadata_return_404(vm: VM, target: str) -> None:
     response = vm.send(target)
     assert response.status == 404
     assert json.loads(response.body) == {"error": "Not found"}

@@ -27,7 +27,7 @@ def announced(fleet: TemporaryFleet, type: str, **more: object) -> VM:
 
 
 @fact("5.2a")
-def test_an_id_is_a_guid_in_upper_case(notified_vm: VM) -> None:
+def test_an_event_id_is_an_uppercase_guid(notified_vm: VM) -> None:
     for event in notified_vm.events():
         assert re.fullmatch(GUID, event["EventId"])
 
@@ -46,7 +46,7 @@ def test_an_event_keeps_its_id(fleet: TemporaryFleet, clock: Clock) -> None:
 
 
 @fact("5.2c")
-def test_an_approval_finds_its_event_by_id_in_any_case(fleet: TemporaryFleet) -> None:
+def test_an_event_id_in_an_approval_is_case_insensitive(fleet: TemporaryFleet) -> None:
     vm = announced(fleet, "Reboot")
     assert vm.post(approval(vm.event()["EventId"].lower())).status == 200
     assert vm.statuses == ["Started"]
@@ -54,7 +54,9 @@ def test_an_approval_finds_its_event_by_id_in_any_case(fleet: TemporaryFleet) ->
 
 @fact("5.3a")
 @pytest.mark.parametrize("type", TYPES)
-def test_each_of_the_five_types_is_shown(fleet: TemporaryFleet, type: str) -> None:
+def test_each_of_the_five_event_types_is_visible(
+    fleet: TemporaryFleet, type: str
+) -> None:
     assert announced(fleet, type).event()["EventType"] == type
 
 
@@ -69,13 +71,13 @@ def test_a_resource_is_always_a_virtual_machine(notified_vm: VM, version: str) -
 
 
 @fact("5.5a")
-def test_resources_are_names(fleet: TemporaryFleet) -> None:
+def test_resources_are_vm_names(fleet: TemporaryFleet) -> None:
     vm = announced(fleet, "Reboot")
     assert vm.event()["Resources"] == [vm.name]
 
 
 @fact("5.5b")
-def test_one_maintenance_of_one_host_is_one_event(fleet: TemporaryFleet) -> None:
+def test_maintenance_on_one_host_is_one_event(fleet: TemporaryFleet) -> None:
     host = fleet.host()
     first, second = fleet.group(vms={"host": host, "update_domain": 0})
     fleet.announce("Freeze", host=host)
@@ -108,7 +110,7 @@ def test_the_order_of_resources_is_stable_and_the_same_for_all(
 
 
 @fact("5.11b")
-def test_events_are_in_the_order_of_their_announcement(fleet: TemporaryFleet) -> None:
+def test_events_are_in_announcement_order(fleet: TemporaryFleet) -> None:
     (vm, _) = fleet.group()
     orders = (("Reboot", 3600), ("Freeze", 1800), ("Redeploy", 7200))
     ids = [fleet.announce(t, vm, notice_seconds=n).event for t, n in orders]
@@ -139,14 +141,16 @@ def test_a_status_is_scheduled_or_started(fleet: TemporaryFleet, clock: Clock) -
 
 
 @fact("5.6b")
-def test_a_finished_event_is_gone(fleet: TemporaryFleet, clock: Clock) -> None:
+def test_a_finished_event_disappears(fleet: TemporaryFleet, clock: Clock) -> None:
     vm = announced(fleet, "Reboot")
     clock.advance(minutes=16)
     assert vm.events() == []
 
 
 @fact("5.6d")
-def test_the_status_never_goes_back(fleet: TemporaryFleet, clock: Clock) -> None:
+def test_the_status_never_returns_to_scheduled(
+    fleet: TemporaryFleet, clock: Clock
+) -> None:
     vm = announced(fleet, "Freeze", duration_seconds=60)
     seen = []
     for _ in range(20):
@@ -169,7 +173,7 @@ def test_not_before_is_an_http_date(notified_vm: VM, version: str) -> None:
 
 
 @fact("5.7a")
-def test_not_before_is_the_time_that_the_operator_gave(
+def test_not_before_is_the_time_that_the_operator_specified(
     fleet: TemporaryFleet, clock: Clock
 ) -> None:
     moment = (clock.now + timedelta(days=40)).replace(day=5, microsecond=0)
@@ -178,7 +182,7 @@ def test_not_before_is_the_time_that_the_operator_gave(
 
 
 @fact("5.7b")
-def test_in_2017_03_01_not_before_is_iso_8601(fleet: TemporaryFleet) -> None:
+def test_with_2017_03_01_not_before_is_iso_8601(fleet: TemporaryFleet) -> None:
     vm = announced(fleet, "Reboot")
     old = vm.event("2017-03-01")["NotBefore"]
     assert re.fullmatch(ISO, old)

@@ -17,23 +17,23 @@ HEADER_ERROR = b'{ "error": "Bad request: . Required metadata header not specifi
 
 @fact("2.1a")
 @pytest.mark.parametrize("name", ["Metadata", "metadata", "METADATA", "mEtAdAtA"])
-def test_the_name_of_the_header_is_case_insensitive(vm: VM, name: str) -> None:
+def test_the_header_name_is_case_insensitive(vm: VM, name: str) -> None:
     assert vm.get(f"{name}: true", marked=False).status == 200
 
 
 @fact("2.1b")
 @pytest.mark.parametrize("value", ["True", "TRUE"])
-def test_the_value_of_the_header_is_case_insensitive(vm: VM, value: str) -> None:
+def test_the_header_value_is_case_insensitive(vm: VM, value: str) -> None:
     assert vm.get(f"Metadata: {value}", marked=False).status == 200
 
 
 @fact("2.1c")
-def test_the_header_needs_no_space(vm: VM) -> None:
+def test_the_header_needs_no_space_after_the_colon(vm: VM) -> None:
     assert vm.get("Metadata:true", marked=False).status == 200
 
 
 @fact("2.1d")
-def test_a_header_with_false_is_refused_like_a_missing_one(vm: VM) -> None:
+def test_a_header_with_false_is_rejected_like_a_missing_header(vm: VM) -> None:
     response = vm.get("Metadata: false", marked=False)
     assert response.status == 400
     assert response.body == vm.get(marked=False).body
@@ -41,13 +41,13 @@ def test_a_header_with_false_is_refused_like_a_missing_one(vm: VM) -> None:
 
 @fact("2.2a")
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_since_2017_08_01_a_get_needs_the_header(vm: VM, version: str) -> None:
+def test_from_2017_08_01_on_a_get_needs_the_header(vm: VM, version: str) -> None:
     assert vm.get(version=version, marked=False).status == 400
 
 
 @fact("2.2a")
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_since_2017_08_01_a_post_needs_the_header(
+def test_from_2017_08_01_on_a_post_needs_the_header(
     vm: VM, version: str, unknown: str
 ) -> None:
     response = vm.post(approval(unknown), version=version, marked=False)
@@ -56,13 +56,15 @@ def test_since_2017_08_01_a_post_needs_the_header(
 
 
 @fact("2.2b")
-def test_in_2017_03_01_a_post_without_the_header_gets_no_header_error(vm: VM) -> None:
+def test_with_2017_03_01_a_post_without_the_header_returns_no_header_error(
+    vm: VM,
+) -> None:
     response = vm.post(b"{}", version="2017-03-01", marked=False)
     assert response.body != vm.get(marked=False).body
 
 
 @fact("2.2b")
-def test_in_2017_03_01_an_approval_needs_no_header(fleet: TemporaryFleet) -> None:
+def test_with_2017_03_01_an_approval_needs_no_header(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm()
     response = vm.post(approval(event), version="2017-03-01", marked=False)
     assert response.status == 200
@@ -70,14 +72,14 @@ def test_in_2017_03_01_an_approval_needs_no_header(fleet: TemporaryFleet) -> Non
 
 
 @fact("2.2c")
-def test_in_2017_03_01_a_get_needs_the_header(vm: VM) -> None:
+def test_with_2017_03_01_a_get_needs_the_header(vm: VM) -> None:
     response = vm.get(version="2017-03-01", marked=False)
     assert (response.status, response.body) == (400, HEADER_ERROR)
 
 
 @fact("2.3")
 @pytest.mark.parametrize("content_type", CONTENT_TYPES)
-def test_an_approval_is_read_with_any_content_type(
+def test_an_approval_is_accepted_with_any_content_type(
     fleet: TemporaryFleet, content_type: str | None
 ) -> None:
     vm, event = fleet.announce_to_vm()
@@ -87,7 +89,7 @@ def test_an_approval_is_read_with_any_content_type(
 
 
 @fact("2.3")
-def test_the_content_type_of_a_bad_approval_makes_no_difference(
+def test_the_content_type_of_an_invalid_approval_has_no_effect(
     vm: VM, unknown: str
 ) -> None:
     responses = [
@@ -98,13 +100,13 @@ def test_the_content_type_of_a_bad_approval_makes_no_difference(
 
 
 @fact("2.4a")
-def test_a_get_may_carry_a_content_type(vm: VM) -> None:
+def test_a_get_may_have_a_content_type(vm: VM) -> None:
     assert vm.get("Content-Type: application/json").status == 200
 
 
 @fact("2.4b")
 @pytest.mark.parametrize("matching", [True, False])
-def test_a_post_may_carry_if_none_match(fleet: TemporaryFleet, matching: bool) -> None:
+def test_a_post_may_have_if_none_match(fleet: TemporaryFleet, matching: bool) -> None:
     vm, event = fleet.announce_to_vm()
     tag = vm.get().header("ETag") if matching else "null"
     assert vm.post(approval(event), f"If-None-Match: {tag}").status == 200
@@ -121,7 +123,7 @@ def test_a_post_may_carry_if_none_match(fleet: TemporaryFleet, matching: bool) -
         "Accept-Encoding: gzip, deflate",
     ],
 )
-def test_other_headers_change_nothing(vm: VM, header: str) -> None:
+def test_other_headers_are_ignored(vm: VM, header: str) -> None:
     response, plain = vm.get(header), vm.get()
     assert (response.status, response.body) == (200, plain.body)
     assert response.header("Content-Type") == plain.header("Content-Type")

@@ -8,7 +8,9 @@ from tests.conformance.vm import VERSIONS, VM
 
 
 @fact("5.1a")
-def test_the_incarnation_grows_when_the_events_change(fleet: TemporaryFleet) -> None:
+def test_the_incarnation_increases_when_the_events_change(
+    fleet: TemporaryFleet,
+) -> None:
     (vm, _) = fleet.group()
     before = vm.incarnation
     fleet.announce("Reboot", vm)
@@ -24,7 +26,9 @@ def test_the_same_incarnation_means_the_same_document(vm: VM, version: str) -> N
 
 
 @fact("5.1b")
-def test_time_alone_changes_no_document(fleet: TemporaryFleet, clock: Clock) -> None:
+def test_time_alone_does_not_change_the_document(
+    fleet: TemporaryFleet, clock: Clock
+) -> None:
     vm, _ = fleet.announce_to_vm()
     before = vm.get().body
     clock.advance(minutes=14)
@@ -32,7 +36,7 @@ def test_time_alone_changes_no_document(fleet: TemporaryFleet, clock: Clock) -> 
 
 
 @fact("5.1c")
-def test_the_incarnation_grows_by_one_each_time(
+def test_the_incarnation_increases_by_one_each_time(
     fleet: TemporaryFleet, clock: Clock
 ) -> None:
     (vm, _) = fleet.group()
@@ -47,7 +51,9 @@ def test_the_incarnation_grows_by_one_each_time(
 
 
 @fact("5.1d")
-def test_the_first_event_of_a_group_is_incarnation_1(fleet: TemporaryFleet) -> None:
+def test_the_first_event_in_a_group_produces_incarnation_1(
+    fleet: TemporaryFleet,
+) -> None:
     (vm, _) = fleet.group()
     assert vm.incarnation == 0
     fleet.announce("Reboot", vm)
@@ -64,7 +70,7 @@ def test_an_added_event_changes_the_incarnation(fleet: TemporaryFleet) -> None:
 
 
 @fact("5.1e")
-def test_a_start_changes_the_incarnation(fleet: TemporaryFleet) -> None:
+def test_the_start_of_an_event_changes_the_incarnation(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm()
     before = vm.incarnation
     vm.approve(event)
@@ -72,7 +78,9 @@ def test_a_start_changes_the_incarnation(fleet: TemporaryFleet) -> None:
 
 
 @fact("5.1e")
-def test_an_end_changes_the_incarnation(fleet: TemporaryFleet, clock: Clock) -> None:
+def test_the_end_of_an_event_changes_the_incarnation(
+    fleet: TemporaryFleet, clock: Clock
+) -> None:
     (vm, _) = fleet.group()
     vm.approve(fleet.announce("Reboot", vm).event)
     before = vm.incarnation
@@ -105,7 +113,7 @@ def test_an_approval_that_starts_nothing_leaves_the_document_unchanged(
 
 
 @fact("5.1h")
-def test_all_vms_of_a_group_read_the_same_document(fleet: TemporaryFleet) -> None:
+def test_all_vms_in_a_group_read_the_same_document(fleet: TemporaryFleet) -> None:
     first, second, third = fleet.group(3)
     fleet.announce("Reboot", second)
     assert first.get().body == second.get().body == third.get().body

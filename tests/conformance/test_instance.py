@@ -57,7 +57,7 @@ def test_a_vm_can_read_its_instance_metadata(vm: VM) -> None:
 
 
 @fact("13.1b")
-def test_a_longer_path_leads_to_a_part(vm: VM) -> None:
+def test_a_longer_path_returns_a_part_of_the_tree(vm: VM) -> None:
     whole = read(vm).json
     assert read(vm, "/compute").json == whole["compute"]
     assert read(vm, "/network/interface").json == whole["network"]["interface"]
@@ -65,7 +65,7 @@ def test_a_longer_path_leads_to_a_part(vm: VM) -> None:
 
 
 @fact("13.1c")
-def test_a_number_selects_from_an_array(fleet: TemporaryFleet) -> None:
+def test_a_number_selects_an_array_item(fleet: TemporaryFleet) -> None:
     vm = fleet.add_standalone_vm(addresses=["192.0.2.77"])
     first = read(vm)["network"]["interface"][0]
     assert read(vm, "/network/interface/0").json == first
@@ -75,7 +75,7 @@ def test_a_number_selects_from_an_array(fleet: TemporaryFleet) -> None:
 
 @fact("13.1c")
 @pytest.mark.parametrize("index", ["1", "-1", "x", "00"])
-def test_a_number_beyond_the_array_is_not_found(
+def test_an_index_beyond_the_array_returns_404(
     fleet: TemporaryFleet, index: str
 ) -> None:
     vm = fleet.add_standalone_vm(addresses=["192.0.2.78"])
@@ -89,7 +89,7 @@ def test_json_is_the_default_format(vm: VM) -> None:
 
 
 @fact("13.1d")
-def test_text_is_plain_text(vm: VM) -> None:
+def test_the_text_format_returns_plain_text(vm: VM) -> None:
     response = read(vm, "/compute/name", "&format=text")
     assert (response.header("Content-Type") or "").startswith("text/plain")
     assert not response.body.endswith(b"\n")
@@ -104,7 +104,7 @@ def test_a_single_value_is_available_as_text_only(vm: VM, query: str) -> None:
 
 
 @fact("13.1f")
-def test_versions_are_listed_without_naming_one(vm: VM) -> None:
+def test_listing_versions_needs_no_version(vm: VM) -> None:
     response = vm.send("/metadata/versions")
     assert response.status == 200
     listed = response["apiVersions"]
@@ -115,7 +115,7 @@ def test_versions_are_listed_without_naming_one(vm: VM) -> None:
 
 
 @fact("13.1g")
-def test_all_values_are_text(vm: VM) -> None:
+def test_all_values_are_strings(vm: VM) -> None:
     odd = [leaf for leaf in leaves(read(vm).json) if not isinstance(leaf, str)]
     assert odd == [], f"expected only text, seen {odd}"
 
@@ -127,7 +127,7 @@ def test_unknown_values_are_empty(fleet: TemporaryFleet) -> None:
 
 
 @fact("13.1h")
-def test_the_text_of_a_node_lists_its_children(fleet: TemporaryFleet) -> None:
+def test_an_object_as_text_lists_its_children(fleet: TemporaryFleet) -> None:
     vm = fleet.add_standalone_vm(addresses=["192.0.2.79"])
     assert {"compute/", "network/"} <= {*text(vm, "").split("\n")}
     assert text(vm, "/network") == "interface/"
@@ -137,7 +137,7 @@ def test_the_text_of_a_node_lists_its_children(fleet: TemporaryFleet) -> None:
 
 
 @fact("13.2a")
-def test_tags_are_one_string(fleet: TemporaryFleet) -> None:
+def test_tags_are_a_single_string(fleet: TemporaryFleet) -> None:
     vm = fleet.add_standalone_vm(tags={"role": "web", "tier": "1"})
     assert read(vm)["compute"]["tags"] == "role:web;tier:1"
 

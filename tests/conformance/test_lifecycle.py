@@ -7,7 +7,7 @@ from tests.conformance.temporary_fleet import TemporaryFleet
 
 
 @fact("6.6a")
-def test_a_start_creates_a_new_document(fleet: TemporaryFleet) -> None:
+def test_the_start_of_an_event_creates_a_new_document(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm()
     before = vm.document()
     vm.approve(event)
@@ -32,7 +32,9 @@ def test_the_end_of_an_event_creates_a_new_document(
 
 
 @fact("6.6e")
-def test_started_is_shown_for_five_seconds(fleet: TemporaryFleet, clock: Clock) -> None:
+def test_started_is_visible_for_five_seconds(
+    fleet: TemporaryFleet, clock: Clock
+) -> None:
     (vm, _) = fleet.group()
     vm.approve(fleet.announce("Reboot", vm).event)
     seen = []
@@ -78,7 +80,9 @@ def test_one_vm_may_have_several_events(fleet: TemporaryFleet) -> None:
 
 
 @fact("6.9")
-def test_nothing_happens_after_the_end(fleet: TemporaryFleet, clock: Clock) -> None:
+def test_nothing_happens_after_an_event_has_ended(
+    fleet: TemporaryFleet, clock: Clock
+) -> None:
     (vm, _) = fleet.group()
     vm.approve(fleet.announce("Reboot", vm).event)
     clock.advance(minutes=1)
@@ -106,7 +110,7 @@ def test_planned_maintenance_affects_one_update_domain_at_a_time(
 
 
 @fact("6.10b")
-def test_no_event_lists_two_update_domains(fleet: TemporaryFleet) -> None:
+def test_no_event_lists_vms_in_two_update_domains(fleet: TemporaryFleet) -> None:
     host = fleet.host()
     vm, peer = fleet.group(vms={"host": host})
     fleet.announce("Freeze", host=host)
@@ -152,7 +156,7 @@ def test_a_user_initiated_event_can_be_approved(fleet: TemporaryFleet) -> None:
 
 @fact("6.13")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
-def test_a_user_initiated_event_is_not_scheduled_while_disabled(
+def test_a_user_initiated_event_is_not_scheduled_while_scheduled_events_is_disabled(
     fleet: TemporaryFleet, type: str
 ) -> None:
     vm, _ = fleet.announce_to_vm(type, source="User")
@@ -175,7 +179,7 @@ def test_an_event_approved_by_policy_starts_immediately(
 
 
 @fact("6.17a")
-def test_the_policy_of_a_group_does_not_approve_platform_events(
+def test_a_group_policy_does_not_approve_platform_events(
     fleet: TemporaryFleet,
 ) -> None:
     (vm, _) = fleet.group(auto_approve=["user-reboot", "user-redeploy"])

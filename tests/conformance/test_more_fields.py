@@ -40,7 +40,9 @@ def of_user(fleet: TemporaryFleet, type: str) -> VM:
 
 
 @fact("5.7c")
-def test_a_setting_makes_not_before_the_same_in_all_versions(serve: Serve) -> None:
+def test_a_setting_selects_the_same_not_before_format_in_all_versions(
+    serve: Serve,
+) -> None:
     fleet = serve(Settings(not_before_2017_03_01="rfc1123"))
     vm = announced(fleet, "Reboot")
     assert vm.event("2017-03-01")["NotBefore"] == vm.event()["NotBefore"]
@@ -59,7 +61,7 @@ def test_a_started_event_has_an_empty_not_before(
 
 @fact("5.7e")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_not_before_is_always_text(notified_vm: VM, version: str) -> None:
+def test_not_before_is_always_a_string(notified_vm: VM, version: str) -> None:
     for event in notified_vm.events(version):
         assert isinstance(event["NotBefore"], str)
 
@@ -81,7 +83,7 @@ def test_nothing_starts_before_not_before(
 
 @fact("5.8a")
 @pytest.mark.parametrize("type", TYPES)
-def test_a_description_is_one_of_the_known_texts(
+def test_a_description_is_one_of_the_known_strings(
     fleet: TemporaryFleet, type: str
 ) -> None:
     assert announced(fleet, type).event()["Description"] in KNOWN

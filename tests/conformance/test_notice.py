@@ -76,7 +76,7 @@ def test_no_type_has_less_notice_than_promised(
 
 @fact("6.1b", "6.14b")
 @pytest.mark.parametrize("seconds", [300, 450, 900])
-def test_the_notice_of_a_terminate_is_set_by_its_group(
+def test_the_group_sets_the_notice_for_a_terminate(
     fleet: TemporaryFleet, clock: Clock, seconds: int
 ) -> None:
     (vm,) = fleet.group(1, kind="scale-set", terminate_notice_seconds=seconds)
@@ -95,7 +95,7 @@ def test_a_terminate_has_five_minutes_of_notice_by_default(
 
 @fact("6.1c")
 @pytest.mark.parametrize(("type", "seconds"), NOTICE.items())
-def test_not_before_is_the_announcement_plus_the_notice_to_the_second(
+def test_not_before_is_the_announcement_time_plus_the_notice_to_the_second(
     fleet: TemporaryFleet, clock: Clock, type: str, seconds: int
 ) -> None:
     vm, _ = fleet.announce_to_vm(type)
@@ -106,7 +106,7 @@ def test_not_before_is_the_announcement_plus_the_notice_to_the_second(
 
 
 @fact("6.2b")
-def test_an_event_that_is_days_ahead_can_be_approved_now(fleet: TemporaryFleet) -> None:
+def test_an_event_can_be_approved_days_ahead(fleet: TemporaryFleet) -> None:
     vm, event = fleet.announce_to_vm("Redeploy", notice_seconds=7 * 86400)
     assert vm.approve(event).status == 200
     assert vm.statuses == ["Started"]
@@ -114,7 +114,7 @@ def test_an_event_that_is_days_ahead_can_be_approved_now(fleet: TemporaryFleet) 
 
 @fact("6.3a")
 @pytest.mark.parametrize("type", ["Reboot", "Redeploy"])
-def test_an_event_without_notice_is_started_with_an_empty_not_before(
+def test_an_event_without_notice_appears_as_started_with_an_empty_not_before(
     fleet: TemporaryFleet, type: str
 ) -> None:
     (vm, _) = fleet.group()
@@ -146,7 +146,7 @@ def test_an_approval_starts_the_event_early(fleet: TemporaryFleet, type: str) ->
 
 
 @fact("6.5b")
-def test_all_groups_on_the_host_have_to_approve(fleet: TemporaryFleet) -> None:
+def test_all_groups_on_the_host_must_approve(fleet: TemporaryFleet) -> None:
     first, second = on_one_host(fleet)
     assert first.approve(first.event()["EventId"]).status == 200
     assert (first.statuses, second.statuses) == (["Scheduled"], ["Scheduled"])

@@ -64,7 +64,7 @@ def exhausted(vm: VM, request: bytes | None = None) -> Iterator[Exhausted]:
 
 
 @fact("8.0h", "8.3b")
-def test_five_requests_a_second_succeed_and_more_get_429(
+def test_five_requests_per_second_succeed_and_more_return_429(
     limited: TemporaryFleet,
 ) -> None:
     vm = limited.add_standalone_vm()
@@ -76,21 +76,21 @@ def test_five_requests_a_second_succeed_and_more_get_429(
 
 
 @fact("8.3b")
-def test_the_limit_covers_all_paths_together(limited: TemporaryFleet) -> None:
+def test_the_rate_limit_covers_all_paths_together(limited: TemporaryFleet) -> None:
     vm = limited.add_standalone_vm()
     with exhausted(vm) as spent:
         spent.check_limit_still_applies(vm.request(INSTANCE))
 
 
 @fact("8.3b")
-def test_the_limit_applies_to_each_vm_separately(limited: TemporaryFleet) -> None:
+def test_the_rate_limit_applies_to_each_vm_separately(limited: TemporaryFleet) -> None:
     first, second = limited.group()
     with exhausted(first):
         assert second.get().status == 200
 
 
 @fact("8.3c")
-def test_a_429_has_retry_after(limited: TemporaryFleet) -> None:
+def test_a_429_response_has_retry_after(limited: TemporaryFleet) -> None:
     vm = limited.add_standalone_vm()
     with vm.line() as line:
         refused = request_until_refused(line, vm.request(events(NEWEST)))[-1]
@@ -98,7 +98,7 @@ def test_a_429_has_retry_after(limited: TemporaryFleet) -> None:
 
 
 @fact("8.3d")
-def test_there_is_no_limit_by_default(target_service: Target, vm: VM) -> None:
+def test_there_is_no_rate_limit_by_default(target_service: Target, vm: VM) -> None:
     if target_service.control is None or target_service.pace.interval:
         pytest.skip(NEEDS_FAST_POLLS)
     request = vm.request(events(NEWEST))
@@ -107,7 +107,7 @@ def test_there_is_no_limit_by_default(target_service: Target, vm: VM) -> None:
 
 
 @fact("8.1g")
-def test_an_unknown_caller_is_reported_before_the_limit(
+def test_an_unknown_caller_is_reported_before_the_rate_limit(
     limited: TemporaryFleet,
 ) -> None:
     nobody = limited.endpoint_of(f"{limited.prefix}-nobody")
@@ -117,7 +117,9 @@ def test_an_unknown_caller_is_reported_before_the_limit(
 
 
 @fact("8.1g")
-def test_a_bad_version_is_reported_before_the_limit(limited: TemporaryFleet) -> None:
+def test_a_bad_version_is_reported_before_the_rate_limit(
+    limited: TemporaryFleet,
+) -> None:
     vm = limited.add_standalone_vm()
     with exhausted(vm) as spent:
         seen = {
@@ -127,7 +129,7 @@ def test_a_bad_version_is_reported_before_the_limit(limited: TemporaryFleet) -> 
 
 
 @fact("8.1h")
-def test_the_limit_is_reported_before_the_body(limited: TemporaryFleet) -> None:
+def test_the_rate_limit_is_reported_before_a_bad_body(limited: TemporaryFleet) -> None:
     vm = limited.add_standalone_vm()
     bad = vm.request(events(NEWEST), method="POST", body=b"nonsense")
     with exhausted(vm) as spent:
@@ -135,7 +137,7 @@ def test_the_limit_is_reported_before_the_body(limited: TemporaryFleet) -> None:
 
 
 @fact("9.8")
-def test_an_approval_counts_toward_the_limit(
+def test_an_approval_counts_toward_the_rate_limit(
     limited: TemporaryFleet, unknown: str
 ) -> None:
     vm = limited.add_standalone_vm()

@@ -37,7 +37,7 @@ SPOILED = (
 
 
 @fact("9.4c")
-def test_an_unknown_id_is_refused(vm: VM, unknown: str) -> None:
+def test_an_unknown_id_is_rejected(vm: VM, unknown: str) -> None:
     response = vm.approve(unknown)
     assert response.status == 400
     assert unknown in response.error.upper()
@@ -45,14 +45,14 @@ def test_an_unknown_id_is_refused(vm: VM, unknown: str) -> None:
 
 @fact("9.4c")
 @pytest.mark.parametrize("id", ["x", "", "00000000", "{GUID}", "ä", "a" * 500])
-def test_a_malformed_id_is_refused(vm: VM, id: str) -> None:
+def test_a_malformed_id_is_rejected(vm: VM, id: str) -> None:
     response = vm.approve(id)
     assert response.status == 400
     assert response.error
 
 
 @fact("9.4c")
-def test_an_event_of_another_group_is_unknown(fleet: TemporaryFleet) -> None:
+def test_an_event_from_another_group_is_unknown(fleet: TemporaryFleet) -> None:
     (vm, _), (other, _) = fleet.group(), fleet.group()
     event = fleet.announce("Reboot", vm).event
     response = other.approve(event)
@@ -62,7 +62,7 @@ def test_an_event_of_another_group_is_unknown(fleet: TemporaryFleet) -> None:
 
 
 @fact("9.5a")
-def test_one_unknown_id_refuses_the_whole_list(
+def test_one_unknown_id_invalidates_the_whole_list(
     fleet: TemporaryFleet, unknown: str
 ) -> None:
     first, second = fleet.group()
@@ -74,7 +74,7 @@ def test_one_unknown_id_refuses_the_whole_list(
 
 
 @fact("9.5a")
-def test_a_refused_list_approves_nothing(fleet: TemporaryFleet, unknown: str) -> None:
+def test_a_rejected_list_approves_nothing(fleet: TemporaryFleet, unknown: str) -> None:
     host = fleet.host()
     (vm,), (other,) = (fleet.group(1, vms={"host": host}) for _ in range(2))
     fleet.announce("Reboot", host=host)
@@ -86,7 +86,7 @@ def test_a_refused_list_approves_nothing(fleet: TemporaryFleet, unknown: str) ->
 
 @fact("9.6a")
 @pytest.mark.parametrize("body", MALFORMED)
-def test_a_malformed_approval_is_refused(vm: VM, body: bytes) -> None:
+def test_a_malformed_approval_is_rejected(vm: VM, body: bytes) -> None:
     assert vm.post(body).status == 400
 
 

@@ -92,7 +92,7 @@ def test_the_body_is_compact_json_on_one_line(vm: VM, version: str) -> None:
 
 @fact("4.3b")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_first_document_of_a_group_has_37_bytes(
+def test_the_first_document_is_37_bytes_long(
     fleet: TemporaryFleet, version: str
 ) -> None:
     response = fleet.add_standalone_vm().get(version=version)
@@ -108,7 +108,7 @@ def test_the_incarnation_comes_before_the_events(vm: VM, version: str) -> None:
 
 @fact("4.4b")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_keys_of_an_event_are_in_order(notified_vm: VM, version: str) -> None:
+def test_the_keys_in_an_event_are_in_order(notified_vm: VM, version: str) -> None:
     for event in notified_vm.events(version):
         assert [*event] == [key for key in KEYS if key in event]
         assert [*event][:6] == [*KEYS[:6]]
@@ -116,7 +116,7 @@ def test_the_keys_of_an_event_are_in_order(notified_vm: VM, version: str) -> Non
 
 @fact("4.4c")
 @pytest.mark.parametrize("version", VERSIONS[:4])
-def test_until_2019_01_01_an_event_ends_with_not_before(
+def test_up_to_2019_01_01_an_event_ends_with_not_before(
     fleet: TemporaryFleet, version: str
 ) -> None:
     vm, event = restarted(fleet)
@@ -125,7 +125,7 @@ def test_until_2019_01_01_an_event_ends_with_not_before(
 
 
 @fact("4.4d")
-def test_in_2019_04_01_an_event_ends_with_its_description(
+def test_with_2019_04_01_an_event_ends_with_its_description(
     fleet: TemporaryFleet,
 ) -> None:
     vm, event = restarted(fleet)
@@ -133,14 +133,14 @@ def test_in_2019_04_01_an_event_ends_with_its_description(
 
 
 @fact("4.4e")
-def test_in_2019_08_01_an_event_ends_with_its_source(fleet: TemporaryFleet) -> None:
+def test_with_2019_08_01_an_event_ends_with_its_source(fleet: TemporaryFleet) -> None:
     vm, event = restarted(fleet)
     ends = (f',"Description":"{RESTART}"', ',"EventSource":"User"')
     assert_body(vm, event, "2019-08-01", vm.name, *ends)
 
 
 @fact("4.4f")
-def test_in_2020_07_01_an_event_ends_with_its_duration(fleet: TemporaryFleet) -> None:
+def test_with_2020_07_01_an_event_ends_with_its_duration(fleet: TemporaryFleet) -> None:
     vm, event = restarted(fleet)
     source = ',"EventSource":"User","DurationInSeconds":-1'
     assert_body(vm, event, "2020-07-01", vm.name, f',"Description":"{RESTART}"', source)
@@ -148,7 +148,7 @@ def test_in_2020_07_01_an_event_ends_with_its_duration(fleet: TemporaryFleet) ->
 
 @fact("4.5b")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_there_is_a_document_when_nothing_is_scheduled(
+def test_a_document_is_returned_when_nothing_is_scheduled(
     fleet: TemporaryFleet, clock: Clock, version: str
 ) -> None:
     (vm, _) = fleet.group()
@@ -163,7 +163,7 @@ def test_there_is_a_document_when_nothing_is_scheduled(
 
 @fact("4.6c")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_incarnation_is_a_whole_number(vm: VM, version: str) -> None:
+def test_the_incarnation_is_an_integer(vm: VM, version: str) -> None:
     number = vm.document(version)["DocumentIncarnation"]
     assert type(number) is int, f"expected a JSON integer, seen {number!r}"
 
@@ -184,7 +184,7 @@ def test_resources_is_always_an_array(notified_vm: VM, version: str) -> None:
 
 @fact("4.7c")
 @pytest.mark.parametrize("type", ["Freeze", "Preempt", "Terminate"])
-def test_a_description_is_always_text(fleet: TemporaryFleet, type: str) -> None:
+def test_a_description_is_always_a_string(fleet: TemporaryFleet, type: str) -> None:
     vm, _ = fleet.announce_to_vm(type)
     text = vm.event()["Description"]
     assert isinstance(text, str), f"expected text, seen {text!r}"
@@ -192,7 +192,7 @@ def test_a_description_is_always_text(fleet: TemporaryFleet, type: str) -> None:
 
 @fact("4.7d")
 @pytest.mark.parametrize("duration", [-1, 0, 9])
-def test_a_duration_is_a_whole_number(fleet: TemporaryFleet, duration: int) -> None:
+def test_a_duration_is_an_integer(fleet: TemporaryFleet, duration: int) -> None:
     vm, _ = fleet.announce_to_vm("Freeze", duration_seconds=duration)
     number = vm.event()["DurationInSeconds"]
     assert type(number) is int, f"expected a JSON integer, seen {number!r}"

@@ -24,7 +24,7 @@ def assert_shared(fleet: TemporaryFleet, kind: str) -> None:
 
 
 @fact("7.1a")
-def test_a_vm_on_its_own_sees_only_its_own_events(fleet: TemporaryFleet) -> None:
+def test_a_standalone_vm_sees_only_its_own_events(fleet: TemporaryFleet) -> None:
     first, second = fleet.add_standalone_vm(), fleet.add_standalone_vm()
     fleet.announce("Reboot", first)
     assert first.event()["Resources"] == [first.name]
@@ -32,24 +32,24 @@ def test_a_vm_on_its_own_sees_only_its_own_events(fleet: TemporaryFleet) -> None
 
 
 @fact("7.1b")
-def test_an_availability_set_shares_its_events(fleet: TemporaryFleet) -> None:
+def test_vms_in_an_availability_set_share_their_events(fleet: TemporaryFleet) -> None:
     assert_shared(fleet, "availability-set")
 
 
 @fact("7.1c")
-def test_a_placement_group_of_a_scale_set_shares_its_events(
+def test_vms_in_a_placement_group_share_their_events(
     fleet: TemporaryFleet,
 ) -> None:
     assert_shared(fleet, "scale-set")
 
 
 @fact("7.1d")
-def test_a_cloud_service_shares_its_events(fleet: TemporaryFleet) -> None:
+def test_vms_in_a_cloud_service_share_their_events(fleet: TemporaryFleet) -> None:
     assert_shared(fleet, "cloud-service")
 
 
 @fact("7.1e")
-def test_a_zone_shares_nothing(fleet: TemporaryFleet) -> None:
+def test_vms_that_share_only_a_zone_share_no_events(fleet: TemporaryFleet) -> None:
     first, second = fleet.add_standalone_vm(zone="1"), fleet.add_standalone_vm(zone="1")
     fleet.announce("Reboot", first)
     assert second.events() == []
@@ -85,7 +85,7 @@ def test_in_an_isolated_group_an_event_names_only_the_vm_that_sees_it(
 
 
 @fact("7.2")
-def test_a_request_of_one_vm_counts_for_its_group(
+def test_a_request_from_one_vm_counts_for_its_group(
     fleet: TemporaryFleet, clock: Clock
 ) -> None:
     first, second = fleet.group()
@@ -102,14 +102,14 @@ def test_a_request_of_one_vm_counts_for_its_group(
 
 
 @fact("7.3a")
-def test_a_resource_has_the_name_of_instance_metadata(fleet: TemporaryFleet) -> None:
+def test_a_resource_has_the_name_from_instance_metadata(fleet: TemporaryFleet) -> None:
     vm = fleet.add(f"{fleet.prefix}-MiXed.Case", {})
     fleet.announce("Reboot", vm)
     assert vm.event()["Resources"] == [compute(vm)["name"]] == [vm.name]
 
 
 @fact("7.3b")
-def test_an_instance_of_a_scale_set_is_named_by_its_index(
+def test_a_scale_set_instance_is_named_by_its_index(
     fleet: TemporaryFleet,
 ) -> None:
     vm = fleet.group(2, kind="scale-set")[1]
@@ -128,7 +128,7 @@ def test_a_role_instance_keeps_its_name(fleet: TemporaryFleet, version: str) -> 
 
 @fact("7.3e")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_in_2017_03_01_names_begin_with_an_underscore(
+def test_with_2017_03_01_names_begin_with_an_underscore(
     fleet: TemporaryFleet, version: str
 ) -> None:
     host = fleet.host()
@@ -139,7 +139,7 @@ def test_in_2017_03_01_names_begin_with_an_underscore(
 
 
 @fact("7.3f")
-def test_names_of_role_instances_have_no_underscore(fleet: TemporaryFleet) -> None:
+def test_role_instance_names_have_no_underscore(fleet: TemporaryFleet) -> None:
     (vm,) = fleet.group(1, kind="cloud-service", vms={"paas": True})
     fleet.announce("Reboot", vm)
     assert vm.event("2017-03-01")["Resources"] == [vm.name]

@@ -34,13 +34,13 @@ def test_a_document_has_a_tag(vm: VM, version: str) -> None:
 
 @fact("4.2b")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_matching_tag_gets_304(vm: VM, version: str) -> None:
+def test_a_matching_tag_returns_304(vm: VM, version: str) -> None:
     current = vm.get(version=version).header("ETag")
     assert vm.get(f"If-None-Match: {current}", version=version).status == 304
 
 
 @fact("4.2c")
-def test_an_older_tag_gets_the_new_document(fleet: TemporaryFleet) -> None:
+def test_an_older_tag_returns_the_new_document(fleet: TemporaryFleet) -> None:
     (vm, _) = fleet.group()
     old = tag(vm)
     event = fleet.announce("Reboot", vm).event
@@ -83,7 +83,7 @@ def test_a_tag_from_before_24_hours_without_requests_matches_nothing(
 
 @fact("4.2f")
 @pytest.mark.parametrize("form", FORMS)
-def test_a_tag_matches_in_every_form(vm: VM, form: str) -> None:
+def test_a_tag_matches_in_every_valid_form(vm: VM, form: str) -> None:
     quoted = tag(vm)
     value = form.format(quoted=quoted, bare=quoted.strip('"'))
     assert vm.get(f"If-None-Match: {value}").status == 304

@@ -50,7 +50,7 @@ def test_no_terminate_waits_beyond_its_own_not_before(
 
 
 @fact("6.14e")
-def test_a_terminate_does_not_wait_for_those_announced_later(
+def test_a_terminate_does_not_wait_for_others_announced_later(
     fleet: TemporaryFleet,
 ) -> None:
     first, second, third = fleet.group(3, kind="scale-set")

@@ -46,12 +46,12 @@ def test_each_of_the_seven_versions_is_supported(vm: VM, version: str) -> None:
 
 
 @fact("3.0b")
-def test_2017_03_01_knows_freeze_reboot_and_redeploy(fleet: TemporaryFleet) -> None:
+def test_2017_03_01_supports_freeze_reboot_and_redeploy(fleet: TemporaryFleet) -> None:
     assert types(one_of_each(fleet), "2017-03-01") == FIRST
 
 
 @fact("3.0c")
-def test_2017_08_01_writes_names_without_an_underscore(fleet: TemporaryFleet) -> None:
+def test_2017_08_01_has_names_without_an_underscore(fleet: TemporaryFleet) -> None:
     vm = fleet.add_standalone_vm()
     fleet.announce("Reboot", vm)
     assert vm.event("2017-08-01")["Resources"] == [vm.name]
@@ -64,7 +64,7 @@ def test_2017_11_01_adds_preempt(fleet: TemporaryFleet) -> None:
 
 @fact("3.0e")
 @pytest.mark.parametrize("version", VERSIONS[3:])
-def test_since_2019_01_01_all_five_types_are_shown(
+def test_from_2019_01_01_on_all_five_event_types_are_visible(
     fleet: TemporaryFleet, version: str
 ) -> None:
     assert types(one_of_each(fleet), version) == FIRST | {"Preempt", "Terminate"}
@@ -88,13 +88,13 @@ def test_2020_07_01_adds_the_duration(notified_vm: VM) -> None:
 
 @fact("3.1a")
 @pytest.mark.parametrize("target", [EVENTS, f"{EVENTS}?", f"{EVENTS}?api-version="])
-def test_a_request_without_a_version_is_refused(vm: VM, target: str) -> None:
+def test_a_request_without_a_version_is_rejected(vm: VM, target: str) -> None:
     assert vm.send(target).status == 400
 
 
 @fact("3.1b")
 @pytest.mark.parametrize("version", ["2000-01-01", "2017-03-1", "2020-07-01x", "1"])
-def test_an_unsupported_version_is_refused(vm: VM, version: str) -> None:
+def test_an_unsupported_version_is_rejected(vm: VM, version: str) -> None:
     assert vm.get(version=version).status == 400
 
 
@@ -106,7 +106,7 @@ def test_instance_metadata_has_its_own_versions(vm: VM, version: str) -> None:
 
 @fact("3.2b")
 @pytest.mark.parametrize("version", sorted(set(OF_INSTANCE) - set(VERSIONS)))
-def test_scheduled_events_refuses_versions_of_instance_metadata(
+def test_scheduled_events_rejects_instance_metadata_versions(
     vm: VM, version: str
 ) -> None:
     assert vm.get(version=version).status == 400
@@ -114,7 +114,7 @@ def test_scheduled_events_refuses_versions_of_instance_metadata(
 
 @fact("3.2c")
 @pytest.mark.parametrize("version", ONLY_EVENTS)
-def test_instance_metadata_refuses_versions_of_scheduled_events(
+def test_instance_metadata_rejects_scheduled_events_versions(
     vm: VM, version: str
 ) -> None:
     assert vm.send(f"/metadata/instance?api-version={version}").status == 400
@@ -152,7 +152,7 @@ def test_a_hidden_event_still_changes_the_incarnation(
 
 @fact("3.5")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_version_shows_its_own_fields_and_no_later_ones(
+def test_a_version_has_its_own_fields_and_no_newer_fields(
     notified_vm: VM, version: str
 ) -> None:
     added = {name for name, since in FIELDS.items() if since <= version}

@@ -35,7 +35,7 @@ def timed(vm: VM, *headers: str) -> tuple[ReceivedResponse, float]:
 
 
 @fact("4.2k")
-def test_a_request_without_the_preference_is_not_held(vm: VM) -> None:
+def test_a_request_without_prefer_is_not_delayed(vm: VM) -> None:
     response, took = timed(vm, f"If-None-Match: {tag_of(vm)}")
     assert response.status == 304
     assert took < AT_ONCE
@@ -64,7 +64,7 @@ def test_a_change_in_another_group_does_not_end_a_long_poll(
 
 
 @fact("4.2m")
-def test_a_long_poll_gets_304_when_its_time_is_over(vm: VM) -> None:
+def test_a_long_poll_returns_304_when_it_times_out(vm: VM) -> None:
     current = tag_of(vm)
     response, took = timed(vm, f"If-None-Match: {current}", "Prefer: wait=1")
     assert (response.status, response.body) == (304, b"")
@@ -73,7 +73,7 @@ def test_a_long_poll_gets_304_when_its_time_is_over(vm: VM) -> None:
 
 
 @fact("4.2m")
-def test_a_wait_of_zero_is_not_held(vm: VM) -> None:
+def test_a_wait_of_zero_returns_immediately(vm: VM) -> None:
     response, took = timed(vm, f"If-None-Match: {tag_of(vm)}", "Prefer: wait=0")
     assert response.status == 304
     assert took < AT_ONCE

@@ -44,7 +44,7 @@ polls_at_least_every = "often"
         'reboot.toml, line 5: restart in step 1: VM "web-9" is not in the fleet;'
         " expected one of: web-0, web-1, web-2, db-0, batch_0, batch_1, batch_2,"
         " batch_3",
-        "reboot.toml, line 8: step 2: missing key `of`: event that starts or ends",
+        "reboot.toml, line 8: step 2: missing key `of`: the event that starts or ends",
         "reboot.toml, line 11: step 3: missing key `event`: name of the event",
         'reboot.toml, line 13: evnt in step 3: unknown key; did you mean "event"?',
         "reboot.toml, line 16: polls_at_least_every in [throughout]: expected a"
@@ -73,11 +73,11 @@ WRONG = [
     ),
     (
         '{approve = "a", by = "db-0"}',
-        'step 2: db-0 does not see "a", so it cannot approve it',
+        'step 2: db-0 cannot approve "a" because the event is not visible to it',
     ),
     (
         '{expect = "approved", event = "a", by = "db-0"}',
-        'step 2: db-0 does not see "a", so it cannot approve it',
+        'step 2: db-0 cannot approve "a" because the event is not visible to it',
     ),
     (
         '{evict = "web-0"}',
@@ -89,7 +89,7 @@ WRONG = [
     ),
     (
         '{announce = "Reboot", vms = ["web-0"], notice = "5m"}',
-        "step 2: `notice` of a Reboot must be at least 15m; increase it, or set"
+        "step 2: `notice` for a Reboot must be at least 15m; increase it, or set"
         " emergency = true and a reason",
     ),
     (
@@ -153,7 +153,9 @@ def test_step_without_a_verb_is_refused_with_the_valid_ones() -> None:
 def test_event_invisible_to_the_program_cannot_be_expected() -> None:
     steps = ('{restart = "db-0", as = "a"}', '{expect = "seen", event = "a"}')
     message = only_error(a_scenario(*steps))
-    assert message.endswith('the program acts as web-0, which does not see "a"')
+    assert message.endswith(
+        'the program acts as web-0, but "a" is not visible to that VM'
+    )
     assert errors_in(a_scenario(*steps, top='vm = "db-0"')) == []
 
 
@@ -164,7 +166,9 @@ def test_isolated_neighbor_cannot_approve() -> None:
     )
     steps = ('{restart = "a", as = "x"}', '{approve = "x", by = "b"}')
     message = only_error(a_scenario(*steps, fleet=fleet))
-    assert message.endswith('b does not see "x", so it cannot approve it')
+    assert message.endswith(
+        'b cannot approve "x" because the event is not visible to it'
+    )
 
 
 def test_minimum_notice_of_a_terminate_comes_from_its_group() -> None:

@@ -27,21 +27,23 @@ EVENT = StepKey(
 WITHIN = StepKey(
     name="within",
     kind=values.REAL_DURATION,
-    help="how long it may take; default: `patience`",
+    help="time limit; default: the value of `patience`",
     field="seconds",
 )
 BY = StepKey(
-    name="by", kind=values.VM, help="the VM that must approve it; default: any"
+    name="by",
+    kind=values.VM,
+    help="the VM that must approve the event; default: any VM",
 )
 AFTER_MARK = StepKey(
     name="after_mark",
     kind=values.TEXT,
-    help="a mark that must be made between the announcement and the approval",
+    help="a mark that the program must make between the announcement and the approval",
 )
 FOR = StepKey(
     name="for",
     kind=values.REAL_DURATION,
-    help="how long this must hold; default: 0s, check once",
+    help="how long the event must stay unapproved; default: 0s, which checks only once",
     field="seconds",
 )
 TIMES = StepKey(
@@ -49,7 +51,9 @@ TIMES = StepKey(
 )
 MARK = StepKey(name="mark", kind=values.TEXT, help="name of the mark", is_needed=True)
 CODE = StepKey(
-    name="code", kind=values.whole(0, 255), help="expected exit code; default: any"
+    name="code",
+    kind=values.whole(0, 255),
+    help="expected exit code; default: any exit code",
 )
 
 _KEYS: dict[Expectation, tuple[StepKey[object], ...]] = {
@@ -93,10 +97,12 @@ def _check_visible(step: s.ExpectStep, names: StepNames) -> None:
     is_seen = step.expectation is Expectation.SEEN
     if is_seen and names.vm and not names.sees(names.vm, event):
         raise InvalidInput(
-            f'the program acts as {names.vm}, which does not see "{event}"'
+            f'the program acts as {names.vm}, but "{event}" is not visible to that VM'
         )
     if by is not None and not names.sees(by, event):
-        raise InvalidInput(f'{by} does not see "{event}", so it cannot approve it')
+        raise InvalidInput(
+            f'{by} cannot approve "{event}" because the event is not visible to it'
+        )
 
 
 # --- faults ------------------------------------------------------------------
@@ -114,18 +120,18 @@ PROBABILITY = StepKey(
 LASTS = StepKey(
     name="for",
     kind=values.REAL_DURATION,
-    help="how long the fault lasts; default: until `clear`",
+    help="how long the fault lasts; default: until a `clear` step",
     field="seconds",
 )
 VMS = StepKey(
     name="vms",
     kind=values.VMS,
-    help="VMs whose requests are affected; default: all",
+    help="VMs whose requests are affected; default: all VMs",
 )
 ON = StepKey(
     name="on",
     kind=values.one_of(*FaultOn),
-    help="kind of requests to affect; default: any",
+    help="kind of requests to affect; default: any kind",
 )
 DELAY = StepKey(
     name="delay",
@@ -189,12 +195,12 @@ KEEPS_RUNNING = StepKey(
 POLLS_AT_LEAST_EVERY = StepKey(
     name="polls_at_least_every",
     kind=values.REAL_DURATION,
-    help="the longest time allowed between two polls",
+    help="maximum time between two polls",
 )
 NEVER_APPROVES = StepKey(
     name="never_approves",
     kind=values.several(values.EVENT, "a list of names set with `as`", least=0),
-    help="events that the program must not approve",
+    help="announcements whose events the program must not approve",
 )
 APPROVES_NOTHING = StepKey(
     name="approves_nothing",

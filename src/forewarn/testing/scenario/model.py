@@ -101,7 +101,7 @@ class AdvanceStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceToStep:
-    """Advance the clock until `event` starts or is over."""
+    """Advance the clock until `event` starts or ends."""
 
     event: str
     is_end: bool = False
@@ -211,7 +211,7 @@ class Scenario:
 
 
 def describe_step(step: Step, vm: str) -> str:
-    """Describe `step`; an expectation is about the program of `vm`."""
+    """Describe `step`; expectations refer to the program in `vm`."""
     match step:
         case AnnounceStep():
             return f"announce {_order(step.order)}{_in_brackets(step.name)}"

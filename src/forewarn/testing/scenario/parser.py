@@ -44,37 +44,40 @@ def _part(shown: str) -> ValueKind[object]:
 
 
 TITLE = StepKey(
-    name="title", kind=values.TEXT, help="what happens, in one line", is_needed=True
+    name="title",
+    kind=values.TEXT,
+    help="summary of the scenario in one line",
+    is_needed=True,
 )
 DESCRIPTION = StepKey(
     name="description",
     kind=values.TEXT,
-    help="the situation, and what a program should do",
+    help="description of the situation and of what a program should do",
 )
 VM = StepKey(
     name="vm",
     kind=values.VM,
-    help="VM in which the program runs; default: the first VM of the fleet",
+    help="the VM in which the program runs; default: the first VM in the fleet",
 )
 FLEET = StepKey(
     name="fleet",
-    kind=_part("a path, or a table"),
-    help="path of a fleet file, relative to this file, or its content as a table;"
+    kind=_part("a path or a table"),
+    help="path to a fleet file, relative to this file, or its content as a table;"
     " default: the demo fleet",
 )
 PATIENCE = StepKey(
     name="patience",
     kind=values.REAL_DURATION,
-    help="how long expectations without `within` wait; default: 10s",
+    help="time limit for expectations without `within`; default: 10s",
 )
 THROUGHOUT = StepKey(
     name="throughout",
     kind=_part("a table"),
-    help="what is expected during the whole scenario",
+    help="expectations that apply to the whole scenario",
 )
 STEPS = StepKey(
     name="steps",
-    kind=_part("tables, at least one"),
+    kind=_part("at least one table"),
     help="the steps, in order",
     is_needed=True,
 )

@@ -81,7 +81,7 @@ def schema() -> Mapping[str, object]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "forewarn scenario",
-        "description": "What happens to a program under test, and what it must do",
+        "description": "Defines what happens to a program and what it must do",
         **_object(_properties(parser.TOP, parts), *_required(parser.TOP)),
         "$defs": {
             "fleet": FLEET,

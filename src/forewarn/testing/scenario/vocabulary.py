@@ -16,7 +16,7 @@ from forewarn.testing.scenario.values import StepForm, StepKey, StepTable, makin
 AS = StepKey(
     name="as",
     kind=values.ID,
-    help="name of the announcement, for later steps",
+    help="name by which later steps can refer to this announcement",
     field="name",
 )
 
@@ -30,14 +30,16 @@ ANNOUNCE = StepKey(
     help="announce an event of this type",
     field="type",
 )
-VMS = StepKey(name="vms", kind=values.VMS, help="the VMs that it affects")
-HOST = StepKey(name="host", kind=values.HOST, help="the host that it affects")
-GROUP = StepKey(name="group", kind=values.GROUP, help="the group that it affects")
+VMS = StepKey(name="vms", kind=values.VMS, help="the affected VMs")
+HOST = StepKey(name="host", kind=values.HOST, help="the host whose VMs are affected")
+GROUP = StepKey(
+    name="group", kind=values.GROUP, help="the group whose VMs are affected"
+)
 DURATION = StepKey(
     name="duration",
     kind=values.SERVICE_DURATION,
-    help="how long it takes, in whole seconds; default: 9 s for a Freeze, otherwise"
-    " unknown",
+    help="expected length of the interruption, in whole seconds; default: 9 s for a"
+    " Freeze, otherwise unknown",
 )
 
 
@@ -71,7 +73,7 @@ def _check_notice(order: Order, vms: frozenset[str] | None, names: StepNames) ->
     )
     if order.notice < least:
         raise InvalidInput(
-            f"`notice` of a {order.type} must be at least {exact_duration(least)};"
+            f"`notice` for a {order.type} must be at least {exact_duration(least)};"
             " increase it, or set emergency = true and a reason"
         )
 
@@ -84,22 +86,21 @@ ANNOUNCING = StepForm(
         StepKey(
             name="notice",
             kind=values.SERVICE_DURATION,
-            help="time until NotBefore; default: the minimum of the event type",
+            help="time until NotBefore; default: the minimum for the event type",
         ),
         DURATION,
-        StepKey(
-            name="description", kind=values.TEXT, help="Description in the document"
-        ),
+        StepKey(name="description", kind=values.TEXT, help="the event's Description"),
         StepKey(
             name="live_migration",
             kind=values.FLAG,
-            help="for a Freeze that moves the VMs to another host; sets Azure's"
-            " description and a `duration` of 5 s",
+            help="for a Freeze only: marks it as a live migration to another host, with"
+            " Azure's description and a `duration` of 5 s",
         ),
         StepKey(
             name="source",
             kind=values.one_of(*EventSource),
-            help="who caused it; default: User for a Terminate, otherwise Platform",
+            help="EventSource of the event; default: User for a Terminate, otherwise"
+            " Platform",
         ),
         StepKey(name="reason", kind=values.TEXT, help="reason shown in the journal"),
         StepKey(
@@ -110,7 +111,7 @@ ANNOUNCING = StepForm(
         StepKey(
             name="ignore_blockers",
             kind=values.FLAG,
-            help="with `emergency`: start even if other maintenance blocks it",
+            help="with `emergency`: start even if other maintenance blocks the event",
         ),
         AS,
     ),
@@ -123,12 +124,12 @@ ANNOUNCING = StepForm(
 
 
 _OPERATIONS = {
-    VmOperation.RESTART: "restart a VM, as its user would",
-    VmOperation.REDEPLOY: "move a VM to another host, as its user would",
-    VmOperation.REIMAGE: "replace the system disk of a VM, as its user would",
+    VmOperation.RESTART: "restart a VM, as if its user had requested it",
+    VmOperation.REDEPLOY: "move a VM to another host, as if its user had requested it",
+    VmOperation.REIMAGE: "replace a VM's system disk, as if its user had requested it",
     VmOperation.EVICT: "evict a spot VM",
-    VmOperation.DELETE: "delete a VM, after a Terminate if its scale set has terminate"
-    " notice",
+    VmOperation.DELETE: "delete a VM, with notice if its scale set uses terminate"
+    " notifications",
 }
 
 
@@ -164,12 +165,12 @@ def _of_host(
 _TYPE = StepKey(
     name="type",
     kind=values.one_of(*HOST_TYPES),
-    help="type of the events; default: Freeze",
+    help="event type; default: Freeze",
 )
 _FAILS_BY = StepKey(
     name="fails_by",
     kind=values.SERVICE_DURATION,
-    help="time until the host is predicted to fail; default: seven days",
+    help="time until the predicted failure; default: seven days",
 )
 
 
@@ -183,13 +184,17 @@ def _of_event(verb: str, help_text: str) -> StepKey[str]:
 
 
 _APPROVE = _of_event("approve", "approve the event as another VM")
-_BY = StepKey(name="by", kind=values.VM, help="VM that approves", is_needed=True)
+_BY = StepKey(
+    name="by", kind=values.VM, help="the VM that approves the event", is_needed=True
+)
 
 
 def _approve(row: StepTable, names: StepNames) -> s.Step:
     event, by = row.must(_APPROVE), row.must(_BY)
     if not names.sees(by, event):
-        raise InvalidInput(f'{by} does not see "{event}", so it cannot approve it')
+        raise InvalidInput(
+            f'{by} cannot approve "{event}" because the event is not visible to it'
+        )
     return s.ApproveStep(event=event, by=by)
 
 
@@ -205,25 +210,25 @@ _ADVANCE = StepKey(
 _ADVANCE_TO = StepKey(
     name="advance_to",
     kind=values.one_of("start", "end"),
-    help="advance the clock until an event starts or is over",
+    help="advance the clock until an event starts or ends",
 )
-_OF = _of_event("of", "event that starts or ends")
+_OF = _of_event("of", "the event that starts or ends")
 _OUTAGE = StepKey(
     name="outage",
     kind=values.SERVICE_DURATION,
-    help="simulate an outage of the service that lasts this long on its clock",
+    help="simulate a service outage of this duration on the service's clock",
     field="lasts",
 )
 _REAL = StepKey(
     name="real",
     kind=values.REAL_DURATION,
-    help="how long connections are refused; default: 1s",
+    help="real time during which connections are refused; default: 1s",
     field="seconds",
 )
 _WAIT = StepKey(
     name="wait",
     kind=values.REAL_DURATION,
-    help="wait this long in real time",
+    help="wait in real time",
     field="seconds",
 )
 
@@ -235,11 +240,11 @@ VERBS: tuple[StepForm, ...] = (
     ANNOUNCING,
     *(_operate(operation, _OPERATIONS[operation]) for operation in VmOperation),
     _of_host(
-        "maintain", "announce planned maintenance of a host", s.MaintainStep, _TYPE, AS
+        "maintain", "announce planned maintenance on a host", s.MaintainStep, _TYPE, AS
     ),
     _of_host(
         "degraded",
-        "predict that a host will fail; its VMs are redeployed",
+        "report that a host is predicted to fail; its VMs are redeployed",
         s.DegradeStep,
         _FAILS_BY,
         AS,
@@ -247,11 +252,14 @@ VERBS: tuple[StepForm, ...] = (
     _of_host("failed", "report that a host has failed without notice", s.FailStep, AS),
     _of_host("recovered", "report that a host has recovered", s.RecoverStep),
     StepForm(
-        verb=_of_event("cancel", "cancel maintenance that has not started"),
+        verb=_of_event("cancel", "cancel a maintenance operation that has not started"),
         make=making(s.CancelStep),
     ),
     StepForm(
-        verb=_of_event("complete", "report the work of started maintenance as done"),
+        verb=_of_event(
+            "complete",
+            "report that the work of a started maintenance operation is done",
+        ),
         make=making(s.CompleteStep),
     ),
     StepForm(verb=_APPROVE, keys=(_BY,), make=_approve),
