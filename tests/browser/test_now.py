@@ -78,7 +78,10 @@ def test_the_soonest_maintenance_comes_first(full_page: Page) -> None:
     ("title", "words"),
     [
         ("Redeploy of mail", "Stuck: the driver failed on mail."),
-        ("Reboot of orders-2", "only one update domain of group orders at a time"),
+        (
+            "Reboot of orders-2",
+            "Only one update domain per group can be under maintenance at a time",
+        ),
     ],
 )
 def test_a_waiting_maintenance_shows_the_service_explanation(

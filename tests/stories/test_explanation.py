@@ -64,7 +64,7 @@ def test_a_maintenance_is_explained_from_its_announcement_to_its_end(
     operator_harness.wait(minutes=1)
     work = explained(operator_harness, maintenance)
     assert (kinds(work), work["waits"][0]["until"]) == (["work"], None)
-    assert "to finish db-0, lone, web-0." in work["waits"][0]["text"]
+    assert "to finish work on db-0, lone, web-0." in work["waits"][0]["text"]
     assert "complete" in work["waits"][0]["unblocked_by"][1]["command"]
 
     operator_harness.send_command(maintenance, "complete")

@@ -109,7 +109,7 @@ export function WaitRow({ wait: { kind, text, until, unblocked_by } }) {
   const commands = unblocked_by.filter(({ command }) => command);
   return html`<li class=${kind}>
     <${Sentence} text=${text} />
-    ${until && html`${" "}Until <${Time} at=${until} />.`}
+    ${until && html`${" "}This wait ends by <${Time} at=${until} />.`}
     ${commands.map(
       ({ text, command }) =>
         html`<br key=${command} />To ${text}: <code>${command}</code>`,
