@@ -354,7 +354,7 @@ def test_the_reason_of_the_driver_is_shown() -> None:
     stuck = running(stuck_since=NOON)
     slice_ = a_slice(maintenances=[stuck])
     explanation = explain(slice_, stuck, NOON, RULES, failure="virsh: no route.")
-    text = "Stuck: the driver failed on web-9. The driver reported: virsh: no route."
+    text = "Stuck: the driver failed on web-9. Reason: virsh: no route."
     assert the_wait(explanation, "work").text == text
 
 

@@ -468,7 +468,7 @@ def _work(maintenance: Maintenance, rules: Rules, failure: str) -> WaitReason:
             unblocked_by=(Remedy(text="the driver reports success"), *complete),
         )
     cause = failure.rstrip(".")
-    report = f" The driver reported: {cause}." if cause else ""
+    report = f" Reason: {cause}." if cause else ""
     again = Remedy(text="an automatic retry succeeds")
     commands = [_by_command(verb, maintenance.id) for verb in ("retry", "close")]
     return WaitReason(
