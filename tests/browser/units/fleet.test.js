@@ -203,9 +203,9 @@ test("a deallocated VM is not affected by maintenance of its host", () => {
 test("the impact of a host is summarized", () => {
   const headlines = [0, 1, 2].map((host) => headline(impactOf(index, host)));
   assert.deepEqual(headlines, [
-    "Maintenance of host-a would affect 3 VMs in 2 groups.",
-    "Maintenance of host-b would affect 2 VMs in 2 groups.",
-    "Maintenance of host-c would affect nothing: no VMs run there.",
+    "Maintenance on host-a would affect 3 VMs in 2 groups.",
+    "Maintenance on host-b would affect 2 VMs in 2 groups.",
+    "Maintenance on host-c would affect nothing: no VMs run there.",
   ]);
 });
 

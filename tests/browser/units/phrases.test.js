@@ -58,7 +58,7 @@ test("an approval names the approver and the API", () => {
   const metadata = phrase({ approved_via: "metadata" });
   assert.equal(metadata, "approved by web-0 via the metadata endpoint");
   const policy = phrase({ approved_via: "policy" });
-  assert.equal(policy, "approved in advance by the settings of the group");
+  assert.equal(policy, "approved in advance by the group's settings");
   assert.equal(phrase({ approved_via: "new" }), "approved by web-0 via new");
 });
 

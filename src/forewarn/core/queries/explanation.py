@@ -64,7 +64,7 @@ class WaitKind(StrEnum):
     TIME = "time"
     #: A blocker that prevents a due operation from starting.
     BLOCKER = "blocker"
-    #: The delay that lets VMs see the Started status before the driver runs.
+    #: The delay in which VMs see the Started status before the driver runs.
     LEAD = "lead"
     #: The driver.
     WORK = "work"

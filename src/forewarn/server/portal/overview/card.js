@@ -1,4 +1,4 @@
-// Card of one maintenance: title, time, blockers, events and actions.
+// Card for one maintenance operation: title, time, blockers, events and actions.
 
 import { MaintenanceActions } from "../actions/buttons.js";
 import { Countdown, Standing, standingOf, Time, titleOf } from "../components.js";
@@ -52,7 +52,7 @@ function openClicked(event, id) {
   openStory(id);
 }
 
-/** The time left until NotBefore, or the time since it started or got stuck. */
+/** The time left until NotBefore, or the time since it started or became stuck. */
 function Moment(/** @type {{item: Item}} */ { item }) {
   const { not_before, started_at, stuck_since } = item.maintenance;
   const since = stuck_since ?? started_at;
