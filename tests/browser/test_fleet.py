@@ -170,7 +170,8 @@ def test_groups_without_update_domains_are_labeled(page: Page) -> None:
 
 def test_a_long_host_name_leaves_room_for_the_impact(page: Page) -> None:
     host(page, LONG).click()
-    expect(page.get_by_label(f"Show only what maintenance on {LONG} affects")).to_be_visible()
+    label = f"Show only what maintenance on {LONG} affects"
+    expect(page.get_by_label(label)).to_be_visible()
     reach = page.locator(".fleet-reach").bounding_box()
     assert reach
     assert reach["height"] < 200

@@ -38,7 +38,7 @@ def test_explanation_lists_each_wait_with_what_unblocks_it(
 ) -> None:
     command = f"forewarn events retry {M1}"
     wait: Json = {
-        "text": "Waiting for the redeploy of rack1-node22, which has been stuck.",
+        "text": "Waiting for the redeploy of rack1-node2 (web-1), which has been stuck.",
         "until": "2026-01-01T12:15:00Z",
         "unblocked_by": [
             {"text": "run the driver again", "command": command},
@@ -49,8 +49,8 @@ def test_explanation_lists_each_wait_with_what_unblocks_it(
     service.respond("GET", f"{PATH}/explain", explanation)
     assert run(f"events explain {M1}").splitlines() == [
         "Reboot of web-0 is blocked.",
-        "- Waiting for the redeploy of rack1-node22, which has been stuck. This wait",
-        "  ends by 2026-01-01 12:15:00Z (in 15 min).",
+        "- Waiting for the redeploy of rack1-node2 (web-1), which has been stuck. This",
+        "  wait ends by 2026-01-01 12:15:00Z (in 15 min).",
         "    # run the driver again",
         f"    {command}",
         "    This wait ends when any VM in group web approves.",

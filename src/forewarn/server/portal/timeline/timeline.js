@@ -131,8 +131,8 @@ function Nothing({ choice, now }) {
   }
   return html`<div class="empty">
     <p>
-      There is no maintenance in this period, and none is announced. To announce
-      maintenance, run:
+      This period has no maintenance, and none is announced. To announce maintenance,
+      run:
     </p>
     <p><code>forewarn announce Reboot --host NAME</code></p>
   </div>`;
