@@ -38,7 +38,8 @@ def test_explanation_lists_each_wait_with_what_unblocks_it(
 ) -> None:
     command = f"forewarn events retry {M1}"
     wait: Json = {
-        "text": "Waiting for the redeploy of rack1-node2 (web-1), which has been stuck.",
+        "text": "Waiting for the redeploy of rack1-node2 (web-1), which has been"
+        " stuck.",
         "until": "2026-01-01T12:15:00Z",
         "unblocked_by": [
             {"text": "run the driver again", "command": command},

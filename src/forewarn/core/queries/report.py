@@ -97,14 +97,14 @@ class MaintenanceCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCounts:
-    """The number of operations started, by the notice that they gave."""
+    """The number of started operations, by the notice that they gave."""
 
     total: int = 0
     kept: int = 0  # all except `broken`
-    whole_notice: int = 0  # after the full notice
-    approved_early: int = 0  # earlier, because all groups approved
+    whole_notice: int = 0  # started after the full notice
+    approved_early: int = 0  # started early because all groups approved
     without_notice: int = 0  # announced without notice
-    broken: int = 0  # earlier, without all approvals
+    broken: int = 0  # started early without all approvals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ class ApprovalCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnseenEvent:
-    """An event with notice that started before any VM was shown it."""
+    """An event with notice that started before any VM saw it."""
 
     event: str
     maintenance: str
@@ -164,7 +164,7 @@ class UnseenEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnseenEvents:
-    """The events that started before any VM was shown them."""
+    """The events that started before any VM saw them."""
 
     total: int
     events: tuple[UnseenEvent, ...]  # the first few
@@ -192,7 +192,7 @@ class BrokenPromise:
 
     maintenance: str
     type: EventType
-    groups: tuple[str, ...]  # those that had not approved
+    groups: tuple[str, ...]  # groups that had not approved
     started_at: datetime
     too_soon_seconds: float
 

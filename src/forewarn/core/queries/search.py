@@ -19,7 +19,7 @@ NAMING = frozenset(
     kind for kind in KINDS.values() if "by" in {field.name for field in fields(kind)}
 )
 
-#: Finds the maintenance operation with this ID, or whose event has this ID.
+#: Finds a maintenance operation by its ID, or by the ID of one of its events.
 MaintenanceLookup = Callable[[str], Maintenance | None]
 
 
