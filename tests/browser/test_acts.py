@@ -36,7 +36,7 @@ def viewer_token(shared: RunningService) -> str:
 
 
 def press(page: Page, *names: str) -> None:
-    """Press buttons, one after the other."""
+    """Press buttons one after another."""
     for name in names:
         page.get_by_role("button", name=name, exact=True).click()
 
@@ -90,7 +90,7 @@ def test_one_of_two_events_can_be_approved(
     assert approved == {"web": None, "db": "admin"}
 
 
-def test_a_maintenance_is_canceled_with_a_reason(
+def test_maintenance_is_canceled_with_a_reason(
     user: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(vms=["lone"])

@@ -34,7 +34,7 @@ def time_of(service: RunningService) -> datetime:
 
 
 def moved(page: Page, service: RunningService, before: datetime) -> float:
-    """Wait until the page shows the moved clock; return the seconds it moved by."""
+    """Wait until the page shows the new time; return how many seconds it advanced."""
     hands = bar(page).locator("time")
     shown = before.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     expect(hands).not_to_have_attribute("datetime", shown)

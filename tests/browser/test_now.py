@@ -40,7 +40,7 @@ def page(profiles: ProfilePool, shared: RunningService) -> Iterator[Page]:
 
 
 def card(page: Page, title: str) -> Locator:
-    """Find the card of a maintenance."""
+    """Find the card for a maintenance operation."""
     heading = page.get_by_role("heading", name=title, exact=True)
     return page.get_by_role("article").filter(has=heading)
 
@@ -96,7 +96,7 @@ def test_counts_are_shown_at_the_top(full_page: Page) -> None:
     assert texts == ["1 Stuck", "1 Started", "1 Blocked", "10 Scheduled"]
 
 
-def test_each_count_leads_to_its_section(full_page: Page) -> None:
+def test_each_count_jumps_to_its_section(full_page: Page) -> None:
     counts = full_page.get_by_role("list", name="Maintenance by status")
     counts.get_by_role("button", name="Scheduled").press("Enter")
     heading = full_page.get_by_role("heading", name="Scheduled", exact=True)

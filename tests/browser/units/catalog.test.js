@@ -32,7 +32,7 @@ test("durations have the format of the command line", () => {
   assert.deepEqual(written.map(parseDuration), seconds);
 });
 
-test("other texts are not durations", () => {
+test("other strings are not durations", () => {
   const written = ["", " ", "soon", "-5", "1.5h", "30m2h", "5 minutes"];
   assert.deepEqual(
     written.map(parseDuration),

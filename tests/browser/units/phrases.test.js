@@ -16,7 +16,7 @@ import { aMaintenance, anEntry, anEvent, anItem } from "./items.js";
 const nameOf = (id) => ({ m0: "Reboot of host-a", e0: "Reboot of host-a" })[id] ?? null;
 const sentenceOf = (fact, more) => factSentence(anEntry(fact, more), nameOf);
 
-test("a fact about a maintenance names it", () => {
+test("a fact about a maintenance operation names it", () => {
   const started = { text: "started" };
   const known = sentenceOf("Started", { maintenance: "m0", ...started });
   assert.equal(known, "Reboot of host-a: started");

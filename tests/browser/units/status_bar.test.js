@@ -50,7 +50,7 @@ test("a step is a target time or a number of seconds", () => {
   assert.equal(targetOf({ seconds: 60 }, NOON), NOON + 60_000);
 });
 
-test("the kind of a clock is described", () => {
+test("each kind of clock is described", () => {
   assert.equal(describeClock("manual"), "paused until advanced");
   assert.equal(describeClock("x60"), "runs 60 times as fast as real time");
 });

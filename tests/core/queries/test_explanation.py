@@ -1,4 +1,4 @@
-"""Explanations: what a maintenance waits for, since when, and what unblocks it."""
+"""Explanations: what maintenance waits for, since when, and what unblocks it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -80,7 +80,7 @@ def test_only_the_vm_itself_can_approve_an_event_of_an_isolated_group() -> None:
     assert ways_out(wait)[0] == "db-0 approves"
 
 
-def test_event_from_before_the_isolation_names_all_vms_that_can_approve_it() -> None:
+def test_an_event_from_before_the_isolation_names_all_vms_that_can_approve_it() -> None:
     event = replace(MINE, resources=("web-0", "web-1", "web-2"))
     maintenance = replace(a_maintenance(events=[event]), left=("web-0",))
     slice_ = a_slice(groups=[a_group("web", isolated=True)], maintenances=[maintenance])
@@ -211,7 +211,7 @@ def test_groups_that_wait_for_the_same_maintenance_share_a_sentence() -> None:
     ],
     ids=["done", "in progress", "stuck"],
 )
-def test_a_group_that_holds_up_maintenance_is_named_with_the_way_out(
+def test_a_group_that_blocks_maintenance_is_named_with_the_remedy(
     changes: Mapping[str, object], until: datetime | None, more: str
 ) -> None:
     own = {"source": EventSource.USER, "cause": Cause.USER_RESTART}
@@ -265,7 +265,7 @@ def test_a_vm_that_is_being_redeployed_is_not_moved_off_its_host_again() -> None
     assert explanation.starts_at_latest is None  # it may never start
 
 
-def test_maintenance_of_the_platform_is_not_held_by_a_group() -> None:
+def test_platform_maintenance_is_not_blocked_by_a_group() -> None:
     assert the_wait(explained(due(), running()), "blocker").held_by is None
 
 
@@ -276,7 +276,7 @@ def test_a_blocker_is_named_before_the_maintenance_is_due() -> None:
     assert the_wait(explanation, "blocker").maintenance == "RUN"
 
 
-def test_older_maintenance_goes_first_even_while_blocked() -> None:
+def test_older_maintenance_runs_first_even_while_blocked() -> None:
     both = [MINE, THEIRS]
     older = a_maintenance("OLDER", events=both, not_before=NOON - MINUTE)
     younger = a_maintenance("DUE", events=[THEIRS], not_before=NOON)
@@ -350,7 +350,7 @@ def test_stuck_maintenance_waits_for_an_operator() -> None:
     ]
 
 
-def test_the_reason_of_the_driver_is_shown() -> None:
+def test_the_driver_error_is_shown() -> None:
     stuck = running(stuck_since=NOON)
     slice_ = a_slice(maintenances=[stuck])
     explanation = explain(slice_, stuck, NOON, RULES, failure="virsh: no route.")

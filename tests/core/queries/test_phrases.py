@@ -1,4 +1,4 @@
-"""Texts of facts, as the API, the command line and the portal show them."""
+"""Descriptions of facts, as shown by the API, the command line and the portal."""
 
 from dataclasses import replace
 from typing import get_args

@@ -1,4 +1,4 @@
-"""Previews: what would happen to a maintenance before it is announced."""
+"""Previews: what would happen to maintenance that is not announced yet."""
 
 from collections.abc import Callable, Iterable
 
@@ -88,7 +88,7 @@ def test_maintenance_in_different_groups_runs_independently() -> None:
     assert [blockers_in(preview) for preview in previews] == [[], []]
 
 
-def test_already_announced_maintenance_goes_first_and_is_named() -> None:
+def test_already_announced_maintenance_runs_first_and_is_named() -> None:
     event = an_event(group="web", resources=("web-2",), update_domain=2)
     (preview,) = previews_of(
         WEB[:1], a_maintenance("OLD", events=[event], not_before=SOON)
