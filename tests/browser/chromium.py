@@ -1,4 +1,4 @@
-"""Debian's Chromium, controlled by Playwright without any of its own downloads."""
+"""Debian's Chromium, controlled by Playwright without its own downloaded browsers."""
 
 import asyncio
 import os

@@ -42,7 +42,7 @@ def mounted(
     token: str | None = None,
     **props: object,
 ) -> Page:
-    """Show `component` of actions/buttons.js, for the maintenance `of` if given."""
+    """Show `component` of actions/buttons.js, for the operation `of` if given."""
     page = user.new_page(service)
     start_session(page, service.control, token or service.token)
     empty = {"body": "", "content_type": "text/javascript"}

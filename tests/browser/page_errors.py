@@ -1,4 +1,4 @@
-"""A watch for everything that goes wrong on a page, whatever the test checks."""
+"""Watches for all errors on a page, regardless of what the test checks."""
 
 import re
 from collections.abc import Sequence

@@ -79,7 +79,7 @@ class ProfilePool:
 
 
 class PageOptions(TypedDict, total=False):
-    """Options of a new page."""
+    """Options for a new page."""
 
     width: int
     height: int
@@ -177,14 +177,14 @@ def _show_blank(route: Route) -> None:
 
 
 def navigate(page: Page, where: str) -> None:
-    """Go to another page of the portal, and wait until it shows its data."""
+    """Go to another portal page, and wait until it shows its data."""
     here = urlsplit(page.url)
     page.goto(f"{here.scheme}://{here.netloc}/portal/#/{where}")
     wait_until_drawn(page, where.partition("/")[0])
 
 
 def wait_until_drawn(page: Page, where: str) -> None:
-    """Wait until a page of the portal shows its first data."""
+    """Wait until a portal page shows its first data."""
     name, _, _ = where.partition("/")
     page.evaluate(_DRAWN, f"forewarn:{name}")
     expect(page.locator(_UNFINISHED)).to_have_count(0)

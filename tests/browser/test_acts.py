@@ -36,7 +36,7 @@ def viewer_token(shared: RunningService) -> str:
 
 
 def press(page: Page, *names: str) -> None:
-    """Press buttons, one after the other."""
+    """Press buttons one after another."""
     for name in names:
         page.get_by_role("button", name=name, exact=True).click()
 
@@ -90,7 +90,7 @@ def test_one_of_two_events_can_be_approved(
     assert approved == {"web": None, "db": "admin"}
 
 
-def test_a_maintenance_is_canceled_with_a_reason(
+def test_maintenance_is_canceled_with_a_reason(
     user: PortalUser, shared: RunningService
 ) -> None:
     maintenance = shared.announce(vms=["lone"])
@@ -192,14 +192,14 @@ def test_a_host_can_be_reported_degraded_failed_and_recovered(
 ) -> None:
     service = serve()
     page = mounted(user, service, "HostActions", name="host-b")
-    press(page, "Mark degraded: host-b", "Mark degraded")
+    press(page, "Mark as degraded: host-b", "Mark as degraded")
     expect_message(page, "Scheduled: Redeploy of host-b")
-    press(page, "Mark failed: host-b", "Mark failed")
+    press(page, "Mark as failed: host-b", "Mark as failed")
     expect_message(page, "Started: Reboot of host-b.")
-    press(page, "Mark recovered: host-b", "Mark recovered")
+    press(page, "Mark as recovered: host-b", "Mark as recovered")
     expect_message(page, "Ended: Reboot of host-b.")
-    press(page, "Mark recovered: host-b", "Mark recovered")
-    expect_message(page, "Nothing to do: the host is neither degraded nor failed.")
+    press(page, "Mark as recovered: host-b", "Mark as recovered")
+    expect_message(page, "Nothing to do: the host is not marked as degraded or failed.")
     causes = [
         maintenance["cause"] for maintenance in service.get("/v1/maintenances")["items"]
     ]
@@ -213,10 +213,10 @@ def test_the_predicted_failure_is_entered_in_local_time(
     service = serve()
     service.request("POST", "/v1/clock/advance", {"to": "2035-07-01T00:00:00Z"})
     page = mounted(user, service, "HostActions", name="host-b")
-    press(page, "Mark degraded: host-b")
+    press(page, "Mark as degraded: host-b")
     page.get_by_label("Fails by").fill("2035-07-03T12:00:00")
     expect(page.get_by_role("dialog")).to_contain_text("2035-07-03 10:00:00 UTC")
-    press(page, "Mark degraded")
+    press(page, "Mark as degraded")
     expect_message(page, "not before 3 Jul 2035 12:00:00")
 
 

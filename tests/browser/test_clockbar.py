@@ -34,7 +34,7 @@ def time_of(service: RunningService) -> datetime:
 
 
 def moved(page: Page, service: RunningService, before: datetime) -> float:
-    """Wait until the page shows the moved clock; return the seconds it moved by."""
+    """Wait until the page shows the new time; return how many seconds it advanced."""
     hands = bar(page).locator("time")
     shown = before.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     expect(hands).not_to_have_attribute("datetime", shown)
@@ -50,7 +50,7 @@ def test_the_system_clock_is_not_shown(user: PortalUser, serve: Serve) -> None:
 @pytest.mark.full
 def test_a_fast_clock_shows_its_speed(user: PortalUser, serve: Serve) -> None:
     page = user.open_page(serve(clock="x60"))
-    expect(bar(page)).to_contain_text("runs at 60 times real time")
+    expect(bar(page)).to_contain_text("runs 60 times as fast as real time")
     expect(bar(page).get_by_role("button")).to_have_count(0)
 
 
@@ -58,7 +58,7 @@ def test_a_manual_clock_can_be_moved_by_minutes_or_any_duration(
     user: PortalUser, shared: RunningService
 ) -> None:
     page = user.open_page(shared)
-    expect(bar(page)).to_contain_text("stands still until advanced")
+    expect(bar(page)).to_contain_text("paused until advanced")
     before = time_of(shared)
     press(page, "+15 min")
     assert moved(page, shared, before) == 900
@@ -118,7 +118,7 @@ def test_faults_are_shown_while_they_are_active(
     expect(faults).to_have_count(0)
     fault = {"kind": "429", "vms": ["web-0"], "on": "approve", "count": 3}
     assert shared.request("POST", "/v1/faults", fault).status == 201
-    expect(faults).to_contain_text("VMs get wrong responses on purpose")
+    expect(faults).to_contain_text("VMs receive intentionally faulty responses")
     expect(faults).to_contain_text("approvals from web-0: 429 Too Many Requests")
     expect(faults).to_contain_text("3 requests left")
     assert shared.request("DELETE", "/v1/faults").status == 204
@@ -134,7 +134,7 @@ def test_tokens_over_their_limits_are_shown(
         assert team.request("GET", "/v1/stream").status == 429
         page = user.open_page(service)
         limits = page.get_by_role("region", name="Exceeded limits")
-        text = "Over their limits: token team, 1 request refused"
+        text = "Limits exceeded: token team, 1 request refused"
         expect(limits).to_contain_text(text)
 
 

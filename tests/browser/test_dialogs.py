@@ -33,9 +33,9 @@ def test_a_closed_dialog_does_not_take_the_focus_when_its_response_arrives(
     page = mounted(user, shared, "HostActions", name="host-b")
     held: list[Route] = []
     page.route("**/recovered", lambda route: held.append(route))
-    press(page, "Mark recovered: host-b")
+    press(page, "Mark as recovered: host-b")
     with page.expect_request("**/recovered"):
-        press(page, "Mark recovered")
+        press(page, "Mark as recovered")
     press(page, "Cancel")
     elsewhere = page.get_by_role("button", name="Announce…: host-b")
     elsewhere.focus()
@@ -51,7 +51,7 @@ def test_a_key_that_is_held_down_does_not_repeat_an_action(
     page = mounted(user, shared, "HostActions", name="host-b")
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
-    page.get_by_role("button", name="Mark recovered: host-b").focus()
+    page.get_by_role("button", name="Mark as recovered: host-b").focus()
     for _ in range(5):
         page.keyboard.down("Enter")  # a repetition from the second time on
     expect(page.get_by_label("Reason")).to_be_focused()
@@ -67,9 +67,9 @@ def test_a_date_without_a_time_is_rejected(
     page = mounted(user, shared, "HostActions", name="host-b")
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
-    press(page, "Mark degraded: host-b")
+    press(page, "Mark as degraded: host-b")
     page.get_by_label("Fails by").focus()
     page.keyboard.type("03072035")
-    press(page, "Mark degraded")
-    expect(page.get_by_role("dialog")).to_contain_text("Enter a date and a time.")
+    press(page, "Mark as degraded")
+    expect(page.get_by_role("dialog")).to_contain_text("Enter a date and time.")
     assert urls == []

@@ -99,7 +99,7 @@ def test_selecting_a_host_highlights_its_vms_and_shows_the_impact(
 ) -> None:
     host(page, "host-a").click()
     expect(page.locator(".fleet-reach")).to_contain_text(
-        "Maintenance of host-a would affect 2 VMs in 1 group."
+        "Maintenance on host-a would affect 2 VMs in 1 group."
     )
     expect(page.locator(".fleet-reach .defeated")).to_have_text(
         "web: update domains 0 and 2, 2 of 3 VMs;"
@@ -111,7 +111,7 @@ def test_selecting_a_host_highlights_its_vms_and_shows_the_impact(
 
 def test_the_grid_can_show_only_groups_that_a_host_affects(page: Page) -> None:
     host(page, "host-b").click()
-    page.get_by_label("Only what host-b affects").check()
+    page.get_by_label("Show only what maintenance on host-b affects").check()
     assert groups(page) == ["batch", "quiet", "web"]
 
 
@@ -170,7 +170,8 @@ def test_groups_without_update_domains_are_labeled(page: Page) -> None:
 
 def test_a_long_host_name_leaves_room_for_the_impact(page: Page) -> None:
     host(page, LONG).click()
-    expect(page.get_by_label(f"Only what {LONG} affects")).to_be_visible()
+    label = f"Show only what maintenance on {LONG} affects"
+    expect(page.get_by_label(label)).to_be_visible()
     reach = page.locator(".fleet-reach").bounding_box()
     assert reach
     assert reach["height"] < 200
@@ -236,7 +237,7 @@ def test_only_the_visible_part_of_a_large_fleet_is_drawn(
     page = user.open_page(service, "fleet")
     first = page.get_by_role("row").filter(has_text="g0")
     expect(first.locator(".vm")).to_have_count(200)
-    first.get_by_role("button", name="Show more VMs of g0 (100 hidden)").click()
+    first.get_by_role("button", name="Show more VMs in g0 (100 hidden)").click()
     expect(first.locator(".vm")).to_have_count(300)
     host(page, "h").click()
     drawn = page.get_by_role("row").count()

@@ -50,7 +50,7 @@ def test_ended_maintenance_is_requested_again_after_a_lost_connection(
     expect(ended).to_contain_text("Reboot of web-0")
 
 
-def test_a_restart_of_the_service_neither_loses_nor_duplicates_an_entry(
+def test_a_service_restart_neither_loses_nor_duplicates_an_entry(
     user: PortalUser, tmp_path: Path
 ) -> None:
     user.allow_errors("ERR_", "network error")  # the service is down

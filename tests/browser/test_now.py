@@ -40,7 +40,7 @@ def page(profiles: ProfilePool, shared: RunningService) -> Iterator[Page]:
 
 
 def card(page: Page, title: str) -> Locator:
-    """Find the card of a maintenance."""
+    """Find the card for a maintenance operation."""
     heading = page.get_by_role("heading", name=title, exact=True)
     return page.get_by_role("article").filter(has=heading)
 
@@ -78,7 +78,10 @@ def test_the_soonest_maintenance_comes_first(full_page: Page) -> None:
     ("title", "words"),
     [
         ("Redeploy of mail", "Stuck: the driver failed on mail."),
-        ("Reboot of orders-2", "only one update domain of group orders at a time"),
+        (
+            "Reboot of orders-2",
+            "Only one update domain per group can be under maintenance at a time",
+        ),
     ],
 )
 def test_a_waiting_maintenance_shows_the_service_explanation(
@@ -93,7 +96,7 @@ def test_counts_are_shown_at_the_top(full_page: Page) -> None:
     assert texts == ["1 Stuck", "1 Started", "1 Blocked", "10 Scheduled"]
 
 
-def test_each_count_leads_to_its_section(full_page: Page) -> None:
+def test_each_count_jumps_to_its_section(full_page: Page) -> None:
     counts = full_page.get_by_role("list", name="Maintenance by status")
     counts.get_by_role("button", name="Scheduled").press("Enter")
     heading = full_page.get_by_role("heading", name="Scheduled", exact=True)

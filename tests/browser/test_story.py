@@ -12,7 +12,7 @@ NARROW = 390
 
 @pytest.fixture(scope="module")
 def maintenance_id(shared: RunningService) -> str:
-    """Announce a maintenance that no test changes, and return its id."""
+    """Announce maintenance that no test changes, and return its ID."""
     maintenance = shared.announce(host="host-a", description="New memory.")
     return str(maintenance["id"])
 

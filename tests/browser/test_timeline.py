@@ -132,7 +132,7 @@ def test_keys_zoom_and_move(page: Page) -> None:
     expect(page.locator(".stretch")).to_contain_text("09:00:00 to 10:00:00")
 
 
-def test_keys_typed_into_the_search_move_nothing(page: Page) -> None:
+def test_keys_typed_into_the_search_do_not_move_the_chart(page: Page) -> None:
     before = displayed_period(page)
     page.get_by_label("Search hosts").press_sequentially("-+")
     assert displayed_period(page) == before

@@ -1,4 +1,4 @@
-"""Explanations and stories: what a maintenance waits for, and what has happened."""
+"""Explanations and stories: what maintenance waits for, and what has happened."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -33,7 +33,7 @@ def kinds(explanation: Any) -> list[str]:
     return [wait["kind"] for wait in explanation["waits"]]
 
 
-def test_a_maintenance_is_explained_from_its_announcement_to_its_end(
+def test_maintenance_is_explained_from_its_announcement_to_its_end(
     operator_harness: ServiceHarness,
 ) -> None:
     holder = operator_harness.create("maintenances", type="Reboot", vms=["web-1"])
@@ -64,7 +64,7 @@ def test_a_maintenance_is_explained_from_its_announcement_to_its_end(
     operator_harness.wait(minutes=1)
     work = explained(operator_harness, maintenance)
     assert (kinds(work), work["waits"][0]["until"]) == (["work"], None)
-    assert "to finish db-0, lone, web-0." in work["waits"][0]["text"]
+    assert "to finish work on db-0, lone, web-0." in work["waits"][0]["text"]
     assert "complete" in work["waits"][0]["unblocked_by"][1]["command"]
 
     operator_harness.send_command(maintenance, "complete")

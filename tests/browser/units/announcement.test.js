@@ -54,7 +54,7 @@ test("blockers can be ignored only in an emergency", () => {
   assert.deepEqual([is, ignores], [true, true]);
 });
 
-test("a missing value is an error of its field", () => {
+test("a missing value is reported as an error on its field", () => {
   assert.deepEqual(Object.keys(errorsOf({})), ["target"]);
   assert.deepEqual(Object.keys(errorsOf({ target: "host" })), ["target"]);
   const timed = (/** @type {string} */ timing) => errorsOf({ vms: ["a"], timing });
@@ -62,7 +62,7 @@ test("a missing value is an error of its field", () => {
   assert.deepEqual(Object.keys(timed("not_before")), ["not_before"]);
 });
 
-test("names are added once, whatever their separators", () => {
+test("names are added once, regardless of their separators", () => {
   assert.deepEqual(addNames(["a"], " b, a;c\td "), ["a", "b", "c", "d"]);
 });
 

@@ -32,7 +32,7 @@ test("durations have the format of the command line", () => {
   assert.deepEqual(written.map(parseDuration), seconds);
 });
 
-test("other texts are not durations", () => {
+test("other strings are not durations", () => {
   const written = ["", " ", "soon", "-5", "1.5h", "30m2h", "5 minutes"];
   assert.deepEqual(
     written.map(parseDuration),
@@ -83,7 +83,7 @@ test("an outcome names the phase, and the time if it is scheduled", () => {
 
 test("there is nothing to do for a healthy host that recovers", () => {
   const outcome = outcomeOf("recovered", [], NOON);
-  assert.equal(outcome, "Nothing to do: the host is neither degraded nor failed.");
+  assert.equal(outcome, "Nothing to do: the host is not marked as degraded or failed.");
 });
 
 test("the titles of groups that leave a degraded host differ", () => {

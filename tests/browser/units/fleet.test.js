@@ -45,7 +45,7 @@ function filter(more) {
 
 // --- index ---------------------------------------------------------------------
 
-test("a VM is disabled with its group, or not polling if only others poll", () => {
+test("a VM is disabled with its group, or not polling if only other VMs poll", () => {
   const silences = ["web-0", "web-1", "web-2", "db-0"].map(
     (name) => index.silence[index.vmByName.get(name)],
   );
@@ -138,7 +138,7 @@ test("a group without VMs matches by its name", () => {
   assert.deepEqual(names("spot"), ["batch"]);
 });
 
-test("groups on the chosen host come first, or alone", () => {
+test("groups on the chosen host are listed first, or exclusively", () => {
   const rows = (more) => rowsByGroup(index, filter({ host: 1, ...more }));
   const names = (more) => rows(more).map(({ name }) => name);
   assert.deepEqual(names({}), ["web", "batch", "db-0", "nobody"]);
@@ -147,7 +147,7 @@ test("groups on the chosen host come first, or alone", () => {
   assert.deepEqual(namesOf(second.vms), ["web-2", "web-1"]);
 });
 
-test("rows of hosts list VMs by group; VMs without a host come last", () => {
+test("host rows list VMs by group; VMs without a host come last", () => {
   const rows = rowsByHost(index, ALL);
   assert.deepEqual(
     rows.map(({ name, vms }) => [name, namesOf(vms)]),
@@ -160,14 +160,14 @@ test("rows of hosts list VMs by group; VMs without a host come last", () => {
   );
 });
 
-test("rows of hosts keep their order when one is chosen", () => {
+test("host rows keep their order when a host is chosen", () => {
   const rows = (more) => rowsByHost(index, filter({ host: 1, ...more }));
   const names = (more) => rows(more).map(({ name }) => name);
   assert.deepEqual(names({}), ["host-a", "host-b", "host-c", ""]);
   assert.deepEqual(names({ isOnly: true }), ["host-b"]);
 });
 
-test("rows are drawn up to a cost", () => {
+test("rows are drawn up to a budget", () => {
   const rows = rowsByGroup(indexOf(aLargeFleet(10_000, 100)), ALL);
   assert.equal(rows.length, 1000);
   assert.equal(rowsFor(rows, 400), 20);
@@ -191,7 +191,7 @@ test("a large row shows part of every cell", () => {
 
 // --- impact --------------------------------------------------------------------
 
-test("a deallocated VM is not affected by maintenance of its host", () => {
+test("a deallocated VM is not affected by maintenance on its host", () => {
   const fleet = aFleet();
   fleet.vms.deallocated[2] = true; // web-2, whose update domain is not that of web-0
   const { vms, shares } = impactOf(indexOf(fleet), 0);
@@ -203,9 +203,9 @@ test("a deallocated VM is not affected by maintenance of its host", () => {
 test("the impact of a host is summarized", () => {
   const headlines = [0, 1, 2].map((host) => headline(impactOf(index, host)));
   assert.deepEqual(headlines, [
-    "Maintenance of host-a would affect 3 VMs in 2 groups.",
-    "Maintenance of host-b would affect 2 VMs in 2 groups.",
-    "Maintenance of host-c would affect nothing: no VMs run there.",
+    "Maintenance on host-a would affect 3 VMs in 2 groups.",
+    "Maintenance on host-b would affect 2 VMs in 2 groups.",
+    "Maintenance on host-c would affect nothing: no VMs run there.",
   ]);
 });
 
@@ -255,7 +255,7 @@ test("a VM has its most urgent mark", () => {
   );
 });
 
-test("a withdrawn event marks no VM", () => {
+test("a withdrawn event does not mark any VM", () => {
   const gone = { events: [{ status: null, resources: ["web-0"] }] };
   assert.equal(marked(anItem("scheduled", [], gone)).ofVm.size, 0);
 });

@@ -21,7 +21,7 @@ test("existing and new items are shown, and each fact once", async (t) => {
   );
 });
 
-test("after a break no fact is missing or duplicated", async (t) => {
+test("after a break, no fact is missing or duplicated", async (t) => {
   const service = new Service();
   const { model } = await connectedPage(t, service);
   for (let round = 0; round < 3; round += 1) {
@@ -125,7 +125,7 @@ test("items that vanished during a break without a fact are dropped", async (t) 
   await until(model, () => model.items.size === 0);
 });
 
-test("after a very long break everything is reloaded", async (t) => {
+test("after a very long break, everything is reloaded", async (t) => {
   const service = new Service();
   service.announce("A");
   const { model } = await connectedPage(t, service);

@@ -16,7 +16,7 @@ import { aMaintenance, anEntry, anEvent, anItem } from "./items.js";
 const nameOf = (id) => ({ m0: "Reboot of host-a", e0: "Reboot of host-a" })[id] ?? null;
 const sentenceOf = (fact, more) => factSentence(anEntry(fact, more), nameOf);
 
-test("a fact about a maintenance names it", () => {
+test("a fact about a maintenance operation names it", () => {
   const started = { text: "started" };
   const known = sentenceOf("Started", { maintenance: "m0", ...started });
   assert.equal(known, "Reboot of host-a: started");
@@ -58,7 +58,7 @@ test("an approval names the approver and the API", () => {
   const metadata = phrase({ approved_via: "metadata" });
   assert.equal(metadata, "approved by web-0 via the metadata endpoint");
   const policy = phrase({ approved_via: "policy" });
-  assert.equal(policy, "approved in advance by the settings of the group");
+  assert.equal(policy, "approved in advance by the group's settings");
   assert.equal(phrase({ approved_via: "new" }), "approved by web-0 via new");
 });
 

@@ -49,7 +49,7 @@ test("clock, faults, limits and problems arrive over the stream", async (t) => {
   assert.deepEqual(model.health, [{ text: "writes fail", seconds: 3 }]);
 });
 
-test("items that the service no longer shows are dropped", async (t) => {
+test("items that the service no longer returns are dropped", async (t) => {
   const service = new Service();
   for (const id of ["A", "B"]) service.announce(id);
   const { model, live } = await connectedPage(t, service);

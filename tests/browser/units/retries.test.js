@@ -105,7 +105,7 @@ test("the retry delay starts over after each break", async (context) => {
   live.stop();
 });
 
-test("a page that is shown again is connecting until it has caught up", async (t) => {
+test("a page that becomes visible again is connecting until it has caught up", async (t) => {
   const service = new Service();
   const { model, live } = page(t, service);
   live.start();

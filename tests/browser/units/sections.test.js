@@ -52,7 +52,7 @@ test("equal items stay in the order of announcement", () => {
   assert.deepEqual(ids(scheduled), ["b", "a"]);
 });
 
-test("the items that ended last are returned, latest first", () => {
+test("the items that ended most recently are returned, latest first", () => {
   const ended = [3, 9, 1, 7, 5].map((minute) =>
     anItem({ id: String(minute), ended_at: at(minute) }),
   );
@@ -86,7 +86,7 @@ test("a withdrawn event needs no approval", () => {
   assert.deepEqual(approvalsOf(anItem({ events })), { given: 1, needed: 2 });
 });
 
-test("before the start only blockers are shown, after it everything but approvals", () => {
+test("only blockers are shown before the start; everything but approvals afterward", () => {
   const waits = [wait("approval"), wait("time"), wait("blocker"), wait("blocker")];
   const kinds = (item) => shownWaits(item).shown.map(({ kind }) => kind);
   assert.deepEqual(kinds(anItem({}, { waits })), ["blocker"]);

@@ -13,7 +13,7 @@ test("a sentence without special parts is one piece", () => {
   assert.deepEqual(splitSentence(""), []);
 });
 
-test("times, ids and commands are separated from the text", () => {
+test("times, IDs and commands are separated from the text", () => {
   const sentence = `Held by ${ID} until 2026-11-16 12:30:00 UTC (\`forewarn x\`).`;
   assert.deepEqual(splitSentence(sentence), [
     { kind: "text", text: "Held by " },
@@ -26,12 +26,12 @@ test("times, ids and commands are separated from the text", () => {
   ]);
 });
 
-test("an id in a command is part of the command", () => {
+test("an ID in a command is part of the command", () => {
   const [piece, ...others] = splitSentence(`\`forewarn events retry ${ID}\``);
   assert.deepEqual(piece, { kind: "code", text: `forewarn events retry ${ID}` });
   assert.deepEqual(others, []);
 });
 
-test("a backtick alone is text", () => {
+test("a single backtick is text", () => {
   assert.deepEqual(splitSentence("a ` b"), [{ kind: "text", text: "a ` b" }]);
 });

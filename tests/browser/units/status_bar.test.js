@@ -50,9 +50,9 @@ test("a step is a target time or a number of seconds", () => {
   assert.equal(targetOf({ seconds: 60 }, NOON), NOON + 60_000);
 });
 
-test("the kind of a clock is described", () => {
-  assert.equal(describeClock("manual"), "stands still until advanced");
-  assert.equal(describeClock("x60"), "runs at 60 times real time");
+test("each kind of clock is described", () => {
+  assert.equal(describeClock("manual"), "paused until advanced");
+  assert.equal(describeClock("x60"), "runs 60 times as fast as real time");
 });
 
 test("the scope of a fault is described", () => {
@@ -74,7 +74,8 @@ test("callers over their limits are described as the service reports them", () =
     { token: "a", text: "token a, 2 requests refused" },
     { token: "b", text: "token b, 1 request refused" },
   ];
-  const text = "Over their limits: token a, 2 requests refused; token b, 1 request refused";
+  const text =
+    "Limits exceeded: token a, 2 requests refused; token b, 1 request refused";
   assert.equal(describeLimits(limits), text);
 });
 

@@ -21,7 +21,7 @@ const WHOLE = [
   { id: null, event: "clock", data: '{"clock": "manual"}' },
 ];
 
-test("messages are the same wherever the text is split", () => {
+test("messages are the same regardless of where the text is split", () => {
   for (let cut = 0; cut <= TEXT.length; cut += 1) {
     const parser = new Parser();
     const messages = [TEXT.slice(0, cut), TEXT.slice(cut)].flatMap((chunk) =>

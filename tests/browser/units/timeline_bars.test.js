@@ -96,7 +96,7 @@ test("a sentence starts with the label of its bar", () => {
   }
 });
 
-test("a mark names its VM and its time, local and in UTC", () => {
+test("a mark names its VM and shows its time in the local zone and in UTC", () => {
   const [mark] = aBar({ approved: { web: ["web-0", at(0)] } }).marks;
   assert.ok(mark);
   assert.equal(
@@ -114,7 +114,7 @@ test("the pieces of a bar are at the positions of their times", () => {
   assert.equal(slot.tick, 150);
 });
 
-test("a bar that started earlier is cut at the left edge", () => {
+test("a bar that started earlier is clipped at the left edge", () => {
   const options = { announced_at: at(-90), not_before: at(0), duration_seconds: 60 };
   const slot = slotOf(aBar(options), HOUR, 600);
   assert.equal(slot.left, 0);
@@ -146,14 +146,14 @@ test("marks that are too close are drawn as one", () => {
   );
 });
 
-test("a bar without room for marks has none", () => {
+test("a bar without room for marks has no marks", () => {
   const week = { from: NOON - 5000 * MINUTE, to: NOON + 5000 * MINUTE };
   const bar = aBar({ approved: { web: ["web-0", at(1)] }, duration_seconds: 60 });
   assert.equal(slotOf(bar, HOUR, 600).clusters.length, 1);
   assert.equal(slotOf(bar, week, 600).clusters.length, 0);
 });
 
-test("bars that overlap are stacked, others share a row", () => {
+test("overlapping bars are stacked; other bars share a row", () => {
   const early = aBar({ announced_at: at(-29), phase: "COMPLETED", ended_at: at(-25) });
   const late = aBar({ announced_at: at(5), not_before: at(20) });
   const long = aBar({ announced_at: at(-30), not_before: at(20) });

@@ -25,7 +25,7 @@ const BY_HOST = { ...BY_GROUP, by: /** @type {const} */ ("host") };
 /** @param {ReturnType<typeof lanesOf>} lanes */
 const names = (lanes) => lanes.map(({ name }) => name);
 
-test("a maintenance of several groups is in the lane of each, with its event", () => {
+test("maintenance in several groups is in each group's lane, with its event", () => {
   const lanes = lanesOf([anItem({ groups: ["web", "db"] })], BY_GROUP);
   assert.deepEqual(names(lanes), ["db", "web"]);
   assert.deepEqual(
@@ -34,7 +34,7 @@ test("a maintenance of several groups is in the lane of each, with its event", (
   );
 });
 
-test("the lane of a group has all its events", () => {
+test("a group's lane has all its events", () => {
   const [lane, ...rest] = lanesOf([anItem({ groups: ["web", "web"] })], BY_GROUP);
   assert.deepEqual(rest, []);
   assert.equal(lane?.bars[0]?.events.length, 2);
@@ -46,7 +46,7 @@ test("a host's maintenance is in its host's lane, with all events", () => {
   assert.equal(lane?.bars[0]?.events.length, 2);
 });
 
-test("a maintenance of VMs is in the lanes of their hosts", () => {
+test("VM maintenance is in the lanes of the VMs' hosts", () => {
   const groups = ["web", "db", "lone"];
   const item = anItem({ vms: groups.map((group) => `${group}-0`), groups });
   const lanes = lanesOf([item], BY_HOST);
@@ -84,7 +84,7 @@ test("the search matches part of a name, ignoring case", () => {
   assert.deepEqual(names(lanesOf([lone], { ...BY_HOST, search: "no host" })), [""]);
 });
 
-test("live bars come first, then those that ended last", () => {
+test("live bars come first, followed by the most recently ended bars", () => {
   const items = [
     anItem({ id: "older", announced_at: at(-20), ended_at: at(-9) }),
     anItem({ id: "newer", announced_at: at(-20), ended_at: at(-5) }),

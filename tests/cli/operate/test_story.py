@@ -38,24 +38,24 @@ def test_explanation_lists_each_wait_with_what_unblocks_it(
 ) -> None:
     command = f"forewarn events retry {M1}"
     wait: Json = {
-        "text": "Waiting for Redeploy of rack1-node2 (web-1), stuck since 08:22.",
+        "text": "Waiting for the redeploy of rack1-node2 (web-1), which has been"
+        " stuck.",
         "until": "2026-01-01T12:15:00Z",
         "unblocked_by": [
             {"text": "run the driver again", "command": command},
-            {"text": "any VM of group web approves", "command": None},
+            {"text": "any VM in group web approves", "command": None},
         ],
     }
     explanation = an_explanation("Reboot of web-0 is blocked.", wait)
     service.respond("GET", f"{PATH}/explain", explanation)
     assert run(f"events explain {M1}").splitlines() == [
         "Reboot of web-0 is blocked.",
-        "- Waiting for Redeploy of rack1-node2 (web-1), stuck since 08:22. The wait"
-        " ends",
-        "  at 2026-01-01 12:15:00Z (in 15 min).",
+        "- Waiting for the redeploy of rack1-node2 (web-1), which has been stuck. This",
+        "  wait ends by 2026-01-01 12:15:00Z (in 15 min).",
         "    # run the driver again",
         f"    {command}",
-        "    The wait ends when any VM of group web approves.",
-        "The operation starts by 2026-01-01 12:15:00Z (in 15 min).",
+        "    This wait ends when any VM in group web approves.",
+        "The operation will start by 2026-01-01 12:15:00Z (in 15 min).",
     ]
 
 
@@ -63,7 +63,10 @@ def test_an_unknown_start_is_stated(service: Service, run: Cli) -> None:
     explanation = {**an_explanation("Blocked."), "starts_at_latest": None}
     service.respond("GET", f"{PATH}/explain", explanation)
     lines = run(f"events explain {M1}").splitlines()
-    assert lines == ["Blocked.", "The start time is unknown until this is resolved."]
+    assert lines == [
+        "Blocked.",
+        "The start time is unknown while the operation is blocked.",
+    ]
 
 
 def test_an_explanation_is_as_wide_as_the_terminal(

@@ -1,4 +1,4 @@
-"""Explanations: what a maintenance waits for, since when, and what unblocks it."""
+"""Explanations: what maintenance waits for, since when, and what unblocks it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -64,10 +64,10 @@ def test_it_waits_for_each_missing_approval_or_for_its_time() -> None:
     assert {wait.since for wait in explanation.waits} == {NOON}
     assert explanation.starts_at_latest == NOON + 15 * MINUTE
     approval = the_wait(explanation, "approval")
-    assert approval.text == "Waiting for approval by groups web, db."
+    assert approval.text == "Waiting for approval from groups web, db."
     assert approval.groups == ("web", "db")
     assert ways_out(approval) == [
-        "any VM of group web and any VM of group db approve",
+        "any VM in group web and any VM in group db approve",
         f"forewarn events approve {maintenance.id}",
     ]
     assert "of host-a" in explanation.summary
@@ -80,7 +80,7 @@ def test_only_the_vm_itself_can_approve_an_event_of_an_isolated_group() -> None:
     assert ways_out(wait)[0] == "db-0 approves"
 
 
-def test_event_from_before_the_isolation_names_all_vms_that_can_approve_it() -> None:
+def test_an_event_from_before_the_isolation_names_all_vms_that_can_approve_it() -> None:
     event = replace(MINE, resources=("web-0", "web-1", "web-2"))
     maintenance = replace(a_maintenance(events=[event]), left=("web-0",))
     slice_ = a_slice(groups=[a_group("web", isolated=True)], maintenances=[maintenance])
@@ -152,15 +152,16 @@ def test_a_wait_names_its_blocker() -> None:
     wait = the_wait(explanation, "blocker")
     assert explanation.due
     assert wait.text == (
-        "Waiting for Reboot of web-9, started at 2026-01-05 12:00:00 UTC (only one"
-        " update domain of group web at a time)."
+        "Waiting for the reboot of web-9, which started at 2026-01-05 12:00:00 UTC."
+        " Only one update domain per group can be under maintenance at a time (group"
+        " web)."
     )
     assert (wait.rule, wait.groups, wait.maintenance) == (
         "update-domain",
         ("web",),
         "RUN",
     )
-    assert ways_out(wait) == ["that operation is over"]
+    assert ways_out(wait) == ["that operation finishes"]
     assert (wait.since, wait.until) == (NOON, None)
     assert explanation.starts_at_latest is None
 
@@ -195,8 +196,9 @@ def test_groups_that_wait_for_the_same_maintenance_share_a_sentence() -> None:
     (wait,) = explained(held, stuck).waits
     assert wait.groups == ("web", "db", "api")
     assert wait.text == (
-        "Waiting for Reboot of web-9, stuck since 2026-01-05 12:00:01 UTC (only one"
-        " update domain of groups web, db, api at a time)."
+        "Waiting for the reboot of web-9, which has been stuck since 2026-01-05"
+        " 12:00:01 UTC. Only one update domain per group can be under maintenance at a"
+        " time (groups web, db, api)."
     )
 
 
@@ -209,14 +211,14 @@ def test_groups_that_wait_for_the_same_maintenance_share_a_sentence() -> None:
     ],
     ids=["done", "in progress", "stuck"],
 )
-def test_a_group_that_holds_up_maintenance_is_named_with_the_way_out(
+def test_a_group_that_blocks_maintenance_is_named_with_the_remedy(
     changes: Mapping[str, object], until: datetime | None, more: str
 ) -> None:
     own = {"source": EventSource.USER, "cause": Cause.USER_RESTART}
     held = replace(due(), events=(MINE, THEIRS))
     slice_ = a_slice(maintenances=[held, running(**own, **changes)])
     wait = the_wait(explain(slice_, held, NOON, RULES), "blocker")
-    assert wait.text.startswith("Waiting for Reboot of web-9, ")
+    assert wait.text.startswith("Waiting for the reboot of web-9, which ")
     assert more in wait.text
     assert (wait.held_by, wait.until) == ("web", until)
     assert ways_out(wait) == ["forewarn events complete RUN"]
@@ -259,11 +261,11 @@ def test_a_vm_that_is_being_redeployed_is_not_moved_off_its_host_again() -> None
     explanation = explained(leaving(approved=True), redeploy)
     wait = the_wait(explanation, "blocker")
     assert (wait.rule, wait.maintenance) == ("move", "RUN")
-    assert wait.text.endswith("which is already moving VMs of group web.")
+    assert wait.text.endswith("It is already moving VMs in group web.")
     assert explanation.starts_at_latest is None  # it may never start
 
 
-def test_maintenance_of_the_platform_is_not_held_by_a_group() -> None:
+def test_platform_maintenance_is_not_blocked_by_a_group() -> None:
     assert the_wait(explained(due(), running()), "blocker").held_by is None
 
 
@@ -274,13 +276,13 @@ def test_a_blocker_is_named_before_the_maintenance_is_due() -> None:
     assert the_wait(explanation, "blocker").maintenance == "RUN"
 
 
-def test_older_maintenance_goes_first_even_while_blocked() -> None:
+def test_older_maintenance_runs_first_even_while_blocked() -> None:
     both = [MINE, THEIRS]
     older = a_maintenance("OLDER", events=both, not_before=NOON - MINUTE)
     younger = a_maintenance("DUE", events=[THEIRS], not_before=NOON)
     explanation = explained(younger, older, running())
     wait = the_wait(explanation, "blocker")
-    assert wait.text.endswith("and goes first in group db.")
+    assert wait.text.endswith("and therefore runs first in group db.")
     assert (wait.rule, wait.maintenance) == ("queue", "OLDER")
 
 
@@ -318,7 +320,7 @@ def test_downtime_does_not_count_as_notice() -> None:
         maintenance, now=NOON + 30 * MINUTE, outage=an_outage(1, 30)
     )
     wait = the_wait(explanation, "blocker")
-    assert "was down for 29 min, which does not count" in wait.text
+    assert "was down for 29 min, and downtime does not count" in wait.text
     assert wait.until == NOON + 44 * MINUTE
     assert explanation.starts_at_latest == NOON + 44 * MINUTE
 
@@ -336,7 +338,7 @@ def test_the_lead_time_comes_before_the_work() -> None:
 def test_it_waits_for_the_driver() -> None:
     explanation = explained(running(), now=NOON + MINUTE)
     wait = the_wait(explanation, "work")
-    assert wait.text == "Waiting for the driver to finish web-9."
+    assert wait.text == "Waiting for the driver to finish work on web-9."
     assert [reason.kind.value for reason in explanation.waits] == ["work"]
 
 
@@ -348,18 +350,18 @@ def test_stuck_maintenance_waits_for_an_operator() -> None:
     ]
 
 
-def test_the_reason_of_the_driver_is_shown() -> None:
+def test_the_driver_error_is_shown() -> None:
     stuck = running(stuck_since=NOON)
     slice_ = a_slice(maintenances=[stuck])
     explanation = explain(slice_, stuck, NOON, RULES, failure="virsh: no route.")
-    text = "Stuck: the driver failed on web-9: virsh: no route."
+    text = "Stuck: the driver failed on web-9. Reason: virsh: no route."
     assert the_wait(explanation, "work").text == text
 
 
 def test_automatic_retries_are_mentioned() -> None:
     stuck = running(stuck_since=NOON, tries=1)
     wait = the_wait(explained(stuck, rules=Rules(retries=1)), "work")
-    assert ways_out(wait)[0] == "the service retries automatically"
+    assert ways_out(wait)[0] == "an automatic retry succeeds"
 
 
 def test_it_waits_for_its_minimum_display_time() -> None:

@@ -1,4 +1,4 @@
-"""Texts of facts, as the API, the command line and the portal show them."""
+"""Descriptions of facts, as shown by the API, the command line and the portal."""
 
 from dataclasses import replace
 from typing import get_args
@@ -103,7 +103,7 @@ TEXTS: list[tuple[f.Fact, str]] = [
         "withdrawn for group web: all its VMs have left",
     ),
     (f.Started(at=NOON, maintenance="m0"), "started"),
-    (f.WorkBegan(at=NOON, maintenance="m0", attempt=2), "driver called, attempt 2"),
+    (f.WorkBegan(at=NOON, maintenance="m0", attempt=2), "driver called (attempt 2)"),
     (f.WorkDone(at=NOON, maintenance="m0", vms=("web-0",)), "done: web-0"),
     (
         f.WorkFailed(at=NOON, maintenance="m0", vms=("web-0",), detail="no\nroom"),

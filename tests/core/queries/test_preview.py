@@ -1,4 +1,4 @@
-"""Previews: what would happen to a maintenance before it is announced."""
+"""Previews: what would happen to maintenance that is not announced yet."""
 
 from collections.abc import Callable, Iterable
 
@@ -61,11 +61,11 @@ def test_the_missing_approver_is_named_without_an_id() -> None:
     (preview,) = previews_of(WEB[:1])
     approval, time = preview.waits
     assert preview.summary == (
-        "Reboot of web-0 would be announced with NotBefore 2026-01-05 12:15:00 UTC."
+        "The reboot of web-0 would be announced with NotBefore 2026-01-05 12:15:00 UTC."
     )
-    assert approval.text == "Waiting for approval by group web."
+    assert approval.text == "Waiting for approval from group web."
     assert [remedy.text for remedy in approval.unblocked_by] == [
-        "any VM of group web approves"
+        "any VM in group web approves"
     ]
     assert time.until == NOON + 15 * MINUTE
     assert preview.starts_at_latest == NOON + 15 * MINUTE
@@ -75,9 +75,12 @@ def test_maintenance_in_one_group_runs_in_sequence() -> None:
     first, second, third = previews_of()
     assert blockers_in(first) == []
     assert second.starts_at_latest is None
-    rule = "(only one update domain of group web at a time)."
-    assert blockers_in(second) == [f"Will wait for Reboot of web-0 {rule}"]
-    assert blockers_in(third) == [f"Will wait for Reboot of web-1 {rule}"]
+    rule = (
+        "Only one update domain per group can be under maintenance at a time (group"
+        " web)."
+    )
+    assert blockers_in(second) == [f"Will wait for the reboot of web-0. {rule}"]
+    assert blockers_in(third) == [f"Will wait for the reboot of web-1. {rule}"]
 
 
 def test_maintenance_in_different_groups_runs_independently() -> None:
@@ -85,14 +88,14 @@ def test_maintenance_in_different_groups_runs_independently() -> None:
     assert [blockers_in(preview) for preview in previews] == [[], []]
 
 
-def test_already_announced_maintenance_goes_first_and_is_named() -> None:
+def test_already_announced_maintenance_runs_first_and_is_named() -> None:
     event = an_event(group="web", resources=("web-2",), update_domain=2)
     (preview,) = previews_of(
         WEB[:1], a_maintenance("OLD", events=[event], not_before=SOON)
     )
     (_, _, blocker) = preview.waits
     assert blocker.maintenance == "OLD"
-    assert blocker.text.startswith("Will wait for Reboot of web-2 ")
+    assert blocker.text.startswith("Will wait for the reboot of web-2. ")
 
 
 def test_later_maintenance_does_not_block() -> None:
@@ -116,16 +119,19 @@ def test_started_maintenance_blocks_already() -> None:
     (preview,) = previews_of(WEB[:1], running)
     (_, _, blocker) = preview.waits
     assert blocker.maintenance == "RUN"
-    assert blocker.text.startswith("Waiting for Reboot of web-2, started at ")
+    assert blocker.text.startswith("Waiting for the reboot of web-2, which started at ")
 
 
 def test_an_emergency_would_start_immediately_and_block_the_next() -> None:
     first, second, _ = previews_of(emergency=True, reason="smoke")
-    assert first.summary == "Reboot of web-0 would start immediately."
+    assert first.summary == "The reboot of web-0 would start immediately."
     assert (
-        second.summary == "Reboot of web-1 would be due immediately, but it is blocked."
+        second.summary
+        == "The reboot of web-1 would be due immediately but would be blocked."
     )
-    assert blockers_in(second)[0].startswith("Waiting for Reboot of web-0, started at ")
+    assert blockers_in(second)[0].startswith(
+        "Waiting for the reboot of web-0, which started at "
+    )
 
 
 def test_deletions_do_not_block_each_other() -> None:
@@ -136,7 +142,7 @@ def test_deletions_do_not_block_each_other() -> None:
 def test_an_immediate_start_names_each_blocker_once() -> None:
     *_, third = previews_of(emergency=True, reason="smoke")
     assert len(blockers_in(third)) == len({*blockers_in(third)}) == 2
-    assert "Reboot of web-1, which was announced earlier" in blockers_in(third)[1]
+    assert "reboot of web-1. It was announced earlier" in blockers_in(third)[1]
 
 
 def test_sentences_contain_no_ids() -> None:

@@ -228,7 +228,7 @@ def test_approvals_are_counted_by_approver_and_channel() -> None:
     )
 
 
-def test_approvals_of_another_month_are_not_counted() -> None:
+def test_approvals_from_another_month_are_not_counted() -> None:
     assert report_of(a_maintenance(events=approved(LAST.since))).approvals.total == 0
 
 
@@ -319,7 +319,7 @@ def test_stuck_maintenance_is_counted_and_summed() -> None:
     assert report.stuck == StuckTime(maintenances=2, seconds=30 * 60)
 
 
-def test_outages_count_as_far_as_they_lie_in_the_month() -> None:
+def test_only_the_part_of_an_outage_within_the_month_counts() -> None:
     across = Outage(since=MONTH.since - HOUR, until=MONTH.since + HOUR)
     before = Outage(since=LAST.since, until=LAST.since + HOUR)
     report = report_of(outages=[before, across, an_outage(0, 10)])

@@ -135,7 +135,7 @@ def test_an_unknown_maintenance_concerns_no_group() -> None:
     assert not concerned(STARTED, lambda _: None).groups
 
 
-def test_names_match_in_any_case() -> None:
+def test_names_match_case_insensitively() -> None:
     assert matches(Search(groups=fold_names(["GROUP1"])), STARTED, find_maintenance)
     assert matches(Search(vms=fold_names(["Vm2"])), STARTED, find_maintenance)
     assert matches(Search(by=fold_names(["VM1"])), an_approval(), find_maintenance)
@@ -186,7 +186,7 @@ def test_only_facts_with_an_actor_can_be_searched_by_actor(fact: f.Fact) -> None
     assert (type(fact) in NAMING) == hasattr(fact, "by")
 
 
-def test_a_kind_of_fact_is_named_in_any_case() -> None:
+def test_the_name_of_a_fact_kind_is_case_insensitive() -> None:
     assert fact_kind("workDONE") is f.WorkDone
 
 

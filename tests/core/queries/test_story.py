@@ -60,7 +60,7 @@ def test_it_names_vms_that_left_a_degraded_host_on_their_own() -> None:
 
 def test_sightings_appear_in_chronological_order() -> None:
     assert lines(a_story(announced(), approved(), sights=1))[1:] == [
-        "seen by web-0 of group web",
+        "seen by web-0 (group web)",
         "approved for group web by web-0 via the metadata endpoint",
     ]
 
@@ -76,12 +76,12 @@ def test_it_shows_how_much_notice_was_given_and_used() -> None:
     story = a_complete_story(approved_at=NOON)
     assert lines(story)[-1] == "started after 3 min, approved by all groups"
     assert (story.notice_given_seconds, story.notice_used_seconds) == (900, 180)
-    assert story.sentences == ("Notice given: 15 min; used: 3 min.",)
+    assert story.sentences == ("Notice given: 15 min; started after 3 min.",)
 
 
 def test_it_shows_who_never_approved() -> None:
     story = a_complete_story()
-    assert lines(story)[-1] == "started after 15 min without approval by web"
+    assert lines(story)[-1] == "started after 15 min, without approval from web"
     assert story.sentences[-1] == "Never approved by web."
 
 
@@ -115,8 +115,8 @@ def test_an_outage_is_shown_but_not_counted() -> None:
         "the service is back after 29 min of downtime (since 2026-01-05 12:01:00 UTC)"
     ]
     assert (
-        "The service was down for 29 min of that time, which does not count as notice."
-        in story.sentences
+        "The service was down for 29 min of that time. Downtime does not count as"
+        " notice." in story.sentences
     )
 
 

@@ -137,8 +137,8 @@ def test_preview_explains_each_maintenance_without_ids(noon: RunningService) -> 
     first, second, third = preview["explained"]
     assert len(preview["maintenances"]) == 3
     assert first["starts_at_latest"] == preview["maintenances"][0]["not_before"]
-    assert "Will wait for Reboot of web-0" in second["waits"][-1]["text"]
-    end = {"text": "that operation is over", "command": None}
+    assert "Will wait for the reboot of web-0" in second["waits"][-1]["text"]
+    end = {"text": "that operation finishes", "command": None}
     assert third["waits"][-1]["unblocked_by"] == [end]
     assert "?" not in str(preview["explained"])
 

@@ -332,8 +332,8 @@ def test_operator_sees_which_group_holds_up_maintenance_and_can_end_it(
     (held,) = service.get(f"{path}/explain")["waits"]
     assert (held["held_by"], held["maintenance"]) == ("web", own["id"])
     told = service.get(f"{path}/story")["sentences"][-1]
-    assert told.startswith("Held by group web until ")
-    assert told.endswith(f"to unblock it, run `forewarn events complete {own['id']}`.")
+    assert told.startswith("Blocked by group web until ")
+    assert told.endswith(f"To unblock it, run `forewarn events complete {own['id']}`.")
     for what in ("explain", "story"):
         assert "web" not in json.dumps(db.get(f"{path}/{what}"))
     service.request("POST", f"/v1/maintenances/{own['id']}/complete")
@@ -424,7 +424,7 @@ def test_story_does_not_mention_approvals_of_other_groups(
     ]
     assert start == "started after 15 min"
     whole = service.get(path)["entries"]
-    assert any("without approval by db" in entry["what"] for entry in whole)
+    assert any("without approval from db" in entry["what"] for entry in whole)
 
 
 def test_missing_approvals_of_others_are_shown_without_names(
@@ -434,8 +434,8 @@ def test_missing_approvals_of_others_are_shown_without_names(
     explained = web.get(f"/v1/maintenances/{maintenance['id']}/explain")
     waits = [wait["text"] for wait in explained["waits"] if wait["kind"] == "approval"]
     assert waits == [
-        "Waiting for approval by group web.",
-        "Waiting for approval by other groups.",
+        "Waiting for approval from group web.",
+        "Waiting for approval from other groups.",
     ]
     assert "db" not in str(explained)
 
@@ -452,5 +452,5 @@ def test_blocker_of_others_is_shown_without_names(
     blockers = [
         wait["text"] for wait in explained["waits"] if wait["kind"] == "blocker"
     ]
-    assert blockers == ["Waiting for maintenance of other groups."]
+    assert blockers == ["Waiting for other groups' maintenance to finish."]
     assert "db" not in str(explained)

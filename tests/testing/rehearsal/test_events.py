@@ -85,8 +85,8 @@ def test_repr_shows_the_state_even_after_the_rehearsal() -> None:
 
 def test_explain_names_what_the_event_waits_for(rehearsal: Rehearsal) -> None:
     explanation = rehearsal.reboot("a").explain()
-    assert "Reboot of a is scheduled but not due yet." in explanation
-    assert "Waiting for approval by group vms." in explanation
+    assert "The reboot of a is scheduled but not due yet." in explanation
+    assert "Waiting for approval from group vms." in explanation
 
 
 # --- assertions --------------------------------------------------------------

@@ -35,7 +35,7 @@ _LIVE = ("SCHEDULED", "STARTED")
 
 _COMMAND = re.compile(r"`[^`]*`")
 _MARGIN = len("  12:15:00  ")
-_UNKNOWN_START = "The start time is unknown until this is resolved."
+_UNKNOWN_START = "The start time is unknown while the operation is blocked."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,18 +321,18 @@ def _explanation_lines(plain: object, api: ControlApi) -> Iterator[str]:
     yield _wrapped(explanation.text("summary") or "")
     for wait in explanation.parts("waits"):
         until = format_when(wait.time("until"), now)
-        end = f" The wait ends at {until}." if until else ""
+        end = f" This wait ends by {until}." if until else ""
         yield _wrapped(f"- {wait.text('text')}{end}")
         for remedy in wait.parts("unblocked_by"):
             text, command = remedy.text("text"), remedy.text("command")
-            if command:  # on a line of its own, to be copied
+            if command:  # on its own line, so that it can be copied
                 yield f"    # {text}\n    {command}"
             else:
-                yield _wrapped(f"    The wait ends when {text}.", 4)
+                yield _wrapped(f"    This wait ends when {text}.", 4)
     if explanation.text("phase") == "SCHEDULED":
         latest = format_when(explanation.time("starts_at_latest"), now)
         yield _wrapped(
-            f"The operation starts by {latest}." if latest else _UNKNOWN_START
+            f"The operation will start by {latest}." if latest else _UNKNOWN_START
         )
     if hint := explanation.text("hint"):
         yield _wrapped(hint)

@@ -1,6 +1,6 @@
-"""Explanation of what a maintenance is waiting for, since when, and who can unblock it.
+"""Explains what a maintenance operation waits for, since when, and who can unblock it.
 
-It explains what `policy` decides, and decides nothing itself.
+This module explains the decisions of `policy` and makes none itself.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,21 +15,22 @@ from forewarn.core.lifecycle.model import Cause, Event, Maintenance, Phase, Slic
 from forewarn.core.lifecycle.policy import Blocker, Rules
 from forewarn.core.outages import time_lost
 from forewarn.core.queries.phrases import (
-    describe,
+    capitalize,
     format_time,
     is_preview_id,
+    mention,
 )
 from forewarn.core.queries.visibility import shown_maintenance
 from forewarn.formats import count, format_duration, join_all, join_names
 
-_HINTS = 3  # the most commands that one hint lists
+_HINTS = 3  # maximum number of commands in one hint
 
-#: Commands of operators, by what they do.
+#: What each operator command does.
 _VERBS: Mapping[str, str] = {
-    "approve": "approve for all groups",
+    "approve": "approve on behalf of all groups",
     "complete": "mark the work as done",
     "retry": "run the driver again",
-    "close": "give up",
+    "close": "give up and close the operation as failed",
 }
 
 _ENDED: Mapping[Phase, str] = {
@@ -38,29 +39,32 @@ _ENDED: Mapping[Phase, str] = {
     Phase.FAILED: "was closed as failed",
 }
 
-#: Sentences about blockers: `other` blocks, `groups` wait for it.
+_ONE_DOMAIN = (
+    "Only one update domain per group can be under maintenance at a time ({groups})."
+)
+
+#: Sentences about blockers: `other` is the blocker, and `groups` wait for it.
 _BLOCKED: Mapping[str, str] = {
-    "update-domain": "Waiting for {other} (only one update domain of {groups} at a"
-    " time).",
-    "move": "Waiting for {other}, which is already moving VMs of {groups}.",
-    "queue": "Waiting for {other}, which was announced earlier and goes first in"
+    "update-domain": f"Waiting for {{other}}. {_ONE_DOMAIN}",
+    "move": "Waiting for {other}. It is already moving VMs in {groups}.",
+    "queue": "Waiting for {other}. It was announced earlier and therefore runs first in"
     " {groups}.",
-    "terminate-coupling": "Waiting for approval of {other}: deletions in {groups} start"
+    "terminate-coupling": "Waiting for approval of {other}. Deletions in {groups} start"
     " together.",
-    "ahead": "Will wait for {other} (only one update domain of {groups} at a time).",
+    "ahead": f"Will wait for {{other}}. {_ONE_DOMAIN}",
 }
 
 
 class WaitKind(StrEnum):
-    """What kind of condition a maintenance waits for."""
+    """The kind of condition that a maintenance operation waits for."""
 
     #: Approvals.
     APPROVAL = "approval"
     #: A point in time.
     TIME = "time"
-    #: A blocker that keeps it from starting although it is due.
+    #: A blocker that prevents a due operation from starting.
     BLOCKER = "blocker"
-    #: The delay in which VMs see Started before the driver acts.
+    #: The delay in which VMs see the Started status before the driver runs.
     LEAD = "lead"
     #: The driver.
     WORK = "work"
@@ -70,37 +74,37 @@ class WaitKind(StrEnum):
 class Remedy:
     """Something that ends a wait early."""
 
-    text: str  # for example: a VM of group web approves
-    command: str | None = None  # an operator's command; None if there is none
+    text: str  # for example: any VM in group web approves
+    command: str | None = None  # the operator command, if there is one
 
 
-_END = Remedy(text="that operation is over")
+_END = Remedy(text="that operation finishes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitReason:
-    """One thing that a maintenance waits for."""
+    """One thing that a maintenance operation waits for."""
 
     kind: WaitKind
-    rule: str | None = None  # the rule that blocks it; None if it is not a blocker
+    rule: str | None = None  # the rule that blocks it; only for blockers
     text: str  # one sentence
-    groups: tuple[str, ...] = ()  # those that wait or must approve; empty if not shown
-    maintenance: str | None = None  # id of the blocking maintenance, if any
-    held_by: str | None = None  # the group that holds it up, if any
+    groups: tuple[str, ...] = ()  # groups that wait or must approve; empty if hidden
+    maintenance: str | None = None  # ID of the blocking operation, if any
+    held_by: str | None = None  # the group that blocks it, if any
     since: datetime | None
     until: datetime | None = None  # None if unknown
-    unblocked_by: tuple[Remedy, ...] = ()  # empty if only time ends it
+    unblocked_by: tuple[Remedy, ...] = ()  # empty if only time ends the wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """The state of a maintenance, and the reasons for it."""
+    """The state of a maintenance operation, and the reasons for it."""
 
     phase: Phase
     due: bool
     summary: str  # one sentence
     waits: tuple[WaitReason, ...]
-    starts_at_latest: datetime | None  # None if it has started, or if unknown
+    starts_at_latest: datetime | None  # None if started or unknown
     hint: str | None = None  # what the VM's owner can do instead of waiting
 
 
@@ -115,9 +119,9 @@ def explain(
 ) -> Explanation:
     """Explain the state of `maintenance`.
 
-    `slice_` holds everything live in its groups. If `group` is given, other groups are
-    not named. At least the first `limit` waits are included, possibly more. `failure`
-    is what the driver reported when it failed.
+    `slice_` must contain all live operations in its groups. If `group` is given, the
+    names of other groups are hidden. The result has at least the first `limit` waits.
+    `failure` is the error that the driver reported.
     """
     due = policy.is_due(maintenance, now)
     shown = shown_maintenance(maintenance, group)
@@ -143,10 +147,10 @@ def explain(
 def explain_preview(
     slice_: Slice, maintenance: Maintenance, now: datetime, rules: Rules
 ) -> Explanation:
-    """Explain `maintenance` in the slice that its announcement would produce.
+    """Explain `maintenance` as if it had been announced, with the resulting `slice_`.
 
-    Its waits include the maintenance that comes before it in each group: it starts
-    after that, even if it is due.
+    Its waits include the operation ahead of it in each group, which runs first even if
+    `maintenance` is due.
     """
     explanation = explain(slice_, maintenance, now, rules)
     summary = _preview_summary(maintenance, now)
@@ -162,18 +166,18 @@ def explain_preview(
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A wait of one group; `sentence` names all groups that wait for the same."""
+    """One group's wait; `sentence` names all groups that wait for the same thing."""
 
     wait: WaitReason
     sentence: Callable[[Sequence[str]], str]
 
 
 def _fold(drafts: Iterable[_Draft]) -> tuple[WaitReason, ...]:
-    """Merge waits that differ only in their groups into one."""
+    """Merge waits that differ only in their groups."""
     merged: dict[object, list[_Draft]] = {}
     for draft in drafts:
         wait = draft.wait
-        is_named = bool(wait.groups)  # other groups are not shown to a group
+        is_named = bool(wait.groups)  # the names of other groups are hidden
         key = (wait.kind, wait.rule, wait.maintenance, wait.since, wait.until, is_named)
         merged.setdefault(key, []).append(draft)
     return tuple(map(_merge, merged.values()))
@@ -222,7 +226,7 @@ def _before_start(
             yield _constant(
                 WaitReason(
                     kind=WaitKind.BLOCKER,
-                    text="Waiting for maintenance of other groups.",
+                    text="Waiting for other groups' maintenance to finish.",
                     since=maintenance.announced_at,
                     until=blocker.opens_at,
                 )
@@ -232,7 +236,7 @@ def _before_start(
 
 
 def _enough(drafts: Iterable[_Draft], limit: int | None) -> Iterator[_Draft]:
-    """Yield the first `limit` waits, and more while the latest start is still known."""
+    """Yield the first `limit` waits, or more while the latest start is still known."""
     is_known = True
     for number, draft in enumerate(drafts, 1):
         yield draft
@@ -248,11 +252,11 @@ def _is_endless(wait: WaitReason) -> bool:
 def _approvals(
     slice_: Slice, maintenance: Maintenance, group: str | None
 ) -> Iterator[_Draft]:
-    """Yield the waits for missing approvals, with other groups in one of their own."""
+    """Yield the waits for missing approvals; other groups share a separate wait."""
     own = [event for event in maintenance.unapproved if group in (None, event.group)]
     wait = WaitReason(
         kind=WaitKind.APPROVAL,
-        text="Waiting for approval by other groups.",
+        text="Waiting for approval from other groups.",
         since=maintenance.announced_at,
         until=maintenance.not_before,
     )
@@ -262,7 +266,7 @@ def _approvals(
             _approval(slice_, maintenance, own),
             *_by_command("approve", maintenance.id),
         )
-        text = f"Waiting for approval by {_groups(groups)}."
+        text = f"Waiting for approval from {_groups(groups)}."
         yield _constant(replace(wait, text=text, groups=groups, unblocked_by=remedies))
     if len(own) < len(maintenance.unapproved):
         yield _constant(wait)
@@ -271,7 +275,7 @@ def _approvals(
 def _approval(
     slice_: Slice, maintenance: Maintenance, events: Iterable[Event]
 ) -> Remedy:
-    """Return the approvals that `events` need; each of them is required."""
+    """Return the approvals that `events` require; all of them are needed."""
     who = dict.fromkeys(_approvers(slice_, maintenance, event) for event in events)
     return Remedy(
         text=f"{join_all([*who])} {'approves' if len(who) == 1 else 'approve'}"
@@ -297,8 +301,8 @@ def _early_departure(maintenance: Maintenance) -> str | None:
 def _approvers(slice_: Slice, maintenance: Maintenance, event: Event) -> str:
     group = slice_.groups.get(event.group)
     if group is None or not group.isolated:
-        return f"any VM of group {event.group}"
-    # Several if the group was isolated after the announcement.
+        return f"any VM in group {event.group}"
+    # There are several if the group was isolated after the announcement.
     return " or ".join(vm for vm in event.resources if vm not in maintenance.left)
 
 
@@ -330,7 +334,7 @@ def _blocked(
         complete = _by_command("complete", holding.id)
         wait = replace(wait, held_by=blocker.group, unblocked_by=complete)
     if blocker.kind == "move" and maintenance.cause is Cause.DEGRADED:
-        # It may have nothing left to do by then, and never start.
+        # It may have nothing left to do by then, so it might never start.
         wait = replace(wait, until=None)
     return _Draft(
         wait,
@@ -352,19 +356,20 @@ def _remedies(slice_: Slice, rule: str, holding: Maintenance) -> tuple[Remedy, .
 
 
 def _by_command(verb: str, any_id: str) -> tuple[Remedy, ...]:
-    """Return an operator's command as a remedy; none for a placeholder id."""
+    """Return an operator command as a remedy, or nothing for a placeholder ID."""
     if is_preview_id(any_id):
         return ()
     return (Remedy(text=_VERBS[verb], command=f"forewarn events {verb} {any_id}"),)
 
 
 def _with_state(holding: Maintenance, shown: Maintenance) -> str:
-    """Describe a maintenance that blocks another one, and its progress."""
+    """Describe a blocking maintenance operation and its progress."""
     if holding.started_at is None:
-        return describe(shown)
+        return mention(shown)
     if holding.stuck_since is not None and holding.to_do:
-        return f"{describe(shown)}, stuck since {format_time(holding.stuck_since)}"
-    return f"{describe(shown)}, started at {format_time(holding.started_at)}"
+        since = format_time(holding.stuck_since)
+        return f"{mention(shown)}, which has been stuck since {since}"
+    return f"{mention(shown)}, which started at {format_time(holding.started_at)}"
 
 
 def _groups(names: Sequence[str]) -> str:
@@ -382,8 +387,8 @@ def _notice_blocker(
         kind=WaitKind.BLOCKER,
         rule=blocker.kind,
         text=f"Waiting until group {blocker.group} has had"
-        f" {format_duration(promised)} of notice: the service was down for"
-        f" {format_duration(away)}, which does not count.",
+        f" {format_duration(promised)} of notice. The service was down for"
+        f" {format_duration(away)}, and downtime does not count as notice.",
         groups=(blocker.group,),
         since=maintenance.not_before,
         until=blocker.opens_at,
@@ -425,7 +430,7 @@ def _after_start(
     if is_busy and not maintenance.to_do:
         yield WaitReason(
             kind=WaitKind.WORK,
-            text="Waiting for the driver to finish VMs of other groups.",
+            text="Waiting for the driver to finish work on VMs in other groups.",
             since=maintenance.started_at,
         )
     opens = policy.work_opens_at(maintenance, rules)
@@ -433,7 +438,8 @@ def _after_start(
         if opens is not None and now < opens:
             yield WaitReason(
                 kind=WaitKind.LEAD,
-                text="Showing Started to the VMs before the driver acts.",
+                text="Waiting so that VMs can see the Started status before the driver"
+                " runs.",
                 since=maintenance.started_at,
                 until=opens,
             )
@@ -444,7 +450,8 @@ def _after_start(
     elif now < ends:
         yield WaitReason(
             kind=WaitKind.TIME,
-            text="Showing Started to the VMs for the full duration.",
+            text="Waiting until the Started status has been visible for the full"
+            " duration.",
             since=maintenance.started_at,
             until=ends,
         )
@@ -456,16 +463,17 @@ def _work(maintenance: Maintenance, rules: Rules, failure: str) -> WaitReason:
     if maintenance.stuck_since is None:
         return WaitReason(
             kind=WaitKind.WORK,
-            text=f"Waiting for the driver to finish {to_do}.",
+            text=f"Waiting for the driver to finish work on {to_do}.",
             since=maintenance.started_at,
             unblocked_by=(Remedy(text="the driver reports success"), *complete),
         )
     cause = failure.rstrip(".")
-    again = Remedy(text="the service retries automatically")
+    report = f" Reason: {cause}." if cause else ""
+    again = Remedy(text="an automatic retry succeeds")
     commands = [_by_command(verb, maintenance.id) for verb in ("retry", "close")]
     return WaitReason(
         kind=WaitKind.WORK,
-        text=f"Stuck: the driver failed on {to_do}{f': {cause}' if cause else ''}.",
+        text=f"Stuck: the driver failed on {to_do}.{report}",
         since=maintenance.stuck_since,
         unblocked_by=(
             *((again,) if is_retry_left(maintenance, rules) else ()),
@@ -499,7 +507,7 @@ def _failure(maintenance: Maintenance) -> WaitReason:
 def _summary(
     maintenance: Maintenance, shown: Maintenance, due: bool, now: datetime
 ) -> str:
-    subject = describe(shown)
+    subject = capitalize(mention(shown))
     if maintenance.phase is Phase.STARTED:
         return f"{subject} started at {format_time(maintenance.started_at or now)}."
     if maintenance.phase is not Phase.SCHEDULED:
@@ -514,11 +522,11 @@ def _summary(
 
 
 def _preview_summary(maintenance: Maintenance, now: datetime) -> str:
-    subject = describe(maintenance)
+    subject = capitalize(mention(maintenance))
     if maintenance.phase is not Phase.SCHEDULED:
         return f"{subject} would start immediately."
     if policy.is_due(maintenance, now):
-        return f"{subject} would be due immediately, but it is blocked."
+        return f"{subject} would be due immediately but would be blocked."
     not_before = format_time(maintenance.not_before)
     return f"{subject} would be announced with NotBefore {not_before}."
 
@@ -542,6 +550,6 @@ def _will_wait(group: str, first: Maintenance) -> _Draft:
             unblocked_by=(_END,),
         ),
         lambda groups: _BLOCKED["ahead"].format(
-            other=describe(first), groups=_groups(groups)
+            other=mention(first), groups=_groups(groups)
         ),
     )

@@ -1,11 +1,12 @@
-"""Audit of notice: whether each maintenance kept its promise.
+"""Notice audit: whether each maintenance operation gave the promised notice.
 
-1. Without all approvals, a maintenance must not start before its NotBefore, nor before
-   it was shown for the notice that its type promises. Outages do not count.
-2. Immediate maintenance promises no notice: user operations on disabled groups,
-   deletions, host failures, emergencies without notice. An emergency with a NotBefore
-   promises only that time.
-3. The audit uses only recorded data, never `policy`, so that it can reveal bugs there.
+1. Without all approvals, a maintenance operation must not start before its NotBefore,
+   or before its events have been visible for the notice period promised for its type.
+   Downtime does not count.
+2. Immediate operations promise no notice: user operations on disabled groups,
+   deletions, host failures, and emergencies without notice. An emergency with a
+   NotBefore promises only that time.
+3. The audit uses only recorded data, never `policy`, so that it can reveal policy bugs.
 """
 
 from collections.abc import Iterable
@@ -20,15 +21,15 @@ _NONE = timedelta(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeAudit:
-    """The notice of one maintenance: promised, given and used."""
+    """The promised, given and used notice of one maintenance operation."""
 
     promised: timedelta  # the minimum; zero if none was promised
     given: timedelta  # from the announcement to NotBefore
-    used: timedelta | None  # until the start; None if it has not started
+    used: timedelta | None  # from the announcement to the start; None if not started
     away: timedelta  # downtime within the notice
-    saved: timedelta  # how much earlier it started because all approved
+    saved: timedelta  # how much earlier it started because all groups approved
     unapproved: tuple[str, ...]  # groups that had not approved at the start
-    too_soon: timedelta  # how much it started too early; zero unless there is a bug
+    too_soon: timedelta  # how much too early it started; zero unless there is a bug
 
     @property
     def is_broken(self) -> bool:
@@ -37,10 +38,10 @@ class NoticeAudit:
 
 
 def audit_notice(maintenance: Maintenance, outages: Iterable[Outage]) -> NoticeAudit:
-    """Audit the notice of a maintenance that has started or is over.
+    """Audit the notice of a maintenance operation that has started or ended.
 
-    `outages` must include all between its announcement and its start. A maintenance
-    that never started broke no promise.
+    `outages` must include all outages between its announcement and its start. An
+    operation that never started broke no promise.
     """
     announced, started = maintenance.announced_at, maintenance.started_at
     notice = maintenance.not_before - announced
@@ -71,7 +72,7 @@ def audit_notice(maintenance: Maintenance, outages: Iterable[Outage]) -> NoticeA
 
 
 def _is_missing(event: Event, started: datetime) -> bool:
-    """Whether `event` was live and not approved at the start."""
+    """Whether `event` was live but not approved at the start."""
     is_gone = event.withdrawn_at is not None and event.withdrawn_at <= started
     is_approved = event.approved_at is not None and event.approved_at <= started
     return not is_gone and not is_approved

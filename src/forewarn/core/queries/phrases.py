@@ -1,4 +1,4 @@
-"""Phrases: texts for times, durations, maintenance operations and facts."""
+"""Phrases for times, durations, maintenance operations and facts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -8,11 +8,21 @@ from typing import Any
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Maintenance, Via
 from forewarn.formats import count, format_duration, join_names
+from forewarn.protocol.types import EventType
 
-#: Number of characters shown of an id.
+#: The number of characters shown of an ID.
 SHORT = 8
 
-_FORESEEN = "?"  # prefix of ids in a dry run; no other id has it
+#: Event types as nouns.
+_NOUNS: Mapping[EventType, str] = {
+    EventType.FREEZE: "freeze",
+    EventType.REBOOT: "reboot",
+    EventType.REDEPLOY: "redeploy",
+    EventType.PREEMPT: "eviction",
+    EventType.TERMINATE: "deletion",
+}
+
+_FORESEEN = "?"  # prefix of dry-run IDs; no other ID has it
 
 # --- times and durations -----------------------------------------------------
 
@@ -36,11 +46,23 @@ def format_offset(length: timedelta) -> str:
 
 
 def describe(maintenance: Maintenance) -> str:
-    """Describe a maintenance: Reboot of host-a (db-0, web-0)."""
+    """Return a title for a maintenance operation: Reboot of host-a (db-0, web-0)."""
+    return f"{maintenance.type} of {_target(maintenance)}"
+
+
+def mention(maintenance: Maintenance) -> str:
+    """Name a maintenance operation in a sentence: the reboot of host-a (db-0)."""
+    return f"the {_NOUNS[maintenance.type]} of {_target(maintenance)}"
+
+
+def capitalize(sentence: str) -> str:
+    """Capitalize the first letter only."""
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _target(maintenance: Maintenance) -> str:
     vms = join_names(maintenance.vms)
-    if maintenance.host is None:
-        return f"{maintenance.type} of {vms}"
-    return f"{maintenance.type} of {maintenance.host} ({vms})"
+    return vms if maintenance.host is None else f"{maintenance.host} ({vms})"
 
 
 def short_name(maintenance: Maintenance, event_id: str | None = None) -> str:
@@ -49,13 +71,13 @@ def short_name(maintenance: Maintenance, event_id: str | None = None) -> str:
 
 
 def preview_ids() -> Callable[[], str]:
-    """Return a function that makes placeholder ids for a dry run."""
+    """Return a function that generates placeholder IDs for a dry run."""
     numbers = numbers_from(1)
     return lambda: f"{_FORESEEN}{next(numbers)}"
 
 
 def is_preview_id(any_id: str) -> bool:
-    """Whether this id is a placeholder of a dry run."""
+    """Whether this ID is a placeholder from a dry run."""
     return any_id.startswith(_FORESEEN)
 
 
@@ -63,7 +85,7 @@ def is_preview_id(any_id: str) -> bool:
 
 
 def fact_text(fact: f.Fact) -> str:
-    """Describe a fact in words that can follow the name of its maintenance."""
+    """Describe a fact; the text can follow the name of its maintenance operation."""
     return _TEXTS[type(fact)](fact)
 
 
@@ -178,7 +200,7 @@ _WAYS: Mapping[Via, str] = {
     Via.ARM: "Azure's Resource Manager API",
 }
 
-_TEXTS: Mapping[type[f.Fact], Callable[[Any], str]] = {  # Any: each takes one kind
+_TEXTS: Mapping[type[f.Fact], Callable[[Any], str]] = {  # Any: one kind each
     f.FleetChanged: _fleet_changed,
     f.Enabled: lambda fact: f"Scheduled Events enabled for group {fact.group}",
     f.Announced: _announced,
@@ -190,7 +212,7 @@ _TEXTS: Mapping[type[f.Fact], Callable[[Any], str]] = {  # Any: each takes one k
         f"withdrawn for group {fact.group}: all its VMs have left"
     ),
     f.Started: lambda _: "started",
-    f.WorkBegan: lambda fact: f"driver called, attempt {fact.attempt}",
+    f.WorkBegan: lambda fact: f"driver called (attempt {fact.attempt})",
     f.WorkDone: lambda fact: f"done: {join_names(fact.vms)}{_detail(fact.detail)}",
     f.WorkFailed: lambda fact: (
         f"stuck: the driver failed on {join_names(fact.vms)}{_detail(fact.detail)}"

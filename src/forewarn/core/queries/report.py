@@ -1,6 +1,6 @@
-"""Monthly report: notice given, approvals, starts, stuck maintenance and outages.
+"""Monthly report: notice, approvals, starts, stuck operations and outages.
 
-It counts what happened in one calendar month in UTC, for all groups or for one.
+The report covers one calendar month in UTC, for all groups or for one group.
 """
 
 import re
@@ -18,10 +18,10 @@ from forewarn.core.queries.notice_audit import NoticeAudit, audit_notice
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventType
 
-#: How many of each kind are listed by name; the rest are only counted.
+#: The maximum number of items listed individually; the rest are only counted.
 MOST_APPROVERS, MOST_UNSEEN, MOST_BROKEN = 10, 100, 1000
 
-#: Facts after which a maintenance is no longer stuck.
+#: Facts that end the stuck state of a maintenance operation.
 UNSTICKING = f.WorkRetried | f.WorkEnded | f.Completed | f.Closed
 
 _MONTH = re.compile(r"([0-9]{4})-([0-9]{2})", re.ASCII)
@@ -47,15 +47,15 @@ class Month:
 
     @property
     def name(self) -> str:
-        """The month as text: 2026-11."""
+        """The month as a string, such as 2026-11."""
         return f"{self.since.year:04}-{self.since.month:02}"  # %Y drops leading zeros
 
     def has(self, moment: datetime | None) -> bool:
-        """Whether `moment` lies in this month; None never does."""
+        """Whether `moment` is in this month; False for None."""
         return moment is not None and self.since <= moment < self.until
 
     def part(self, since: datetime, until: datetime) -> timedelta:
-        """Return how much of the time from `since` to `until` lies in this month."""
+        """Return how much of the time from `since` to `until` is in this month."""
         inside = min(until, self.until) - max(since, self.since)
         return max(inside, timedelta(0))
 
@@ -83,7 +83,7 @@ def month_named(text: str) -> Month:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceCounts:
-    """How often each thing happened to maintenance of one type and cause."""
+    """Counts for the maintenance operations of one type and cause."""
 
     type: EventType
     cause: Cause
@@ -97,14 +97,14 @@ class MaintenanceCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCounts:
-    """The number of maintenance operations started, by their notice."""
+    """The number of started operations, by the notice that they gave."""
 
     total: int = 0
     kept: int = 0  # all except `broken`
-    whole_notice: int = 0  # after the full notice
-    approved_early: int = 0  # earlier, because all groups approved
+    whole_notice: int = 0  # started after the full notice
+    approved_early: int = 0  # started early because all groups approved
     without_notice: int = 0  # announced without notice
-    broken: int = 0  # earlier, without all approvals
+    broken: int = 0  # started early without all approvals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeSummary:
-    """The notice of started maintenance, excluding immediate maintenance."""
+    """The notice given by operations that started, except immediate ones."""
 
     promised: Quantiles  # the minimum for the type
     given: Quantiles  # from the announcement to NotBefore
@@ -135,7 +135,7 @@ class SavedNotice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalCount:
-    """How often one approver approved through one channel."""
+    """How often one approver approved via one channel."""
 
     by: str | None  # None if approved by a group setting
     via: Via
@@ -148,12 +148,12 @@ class ApprovalCounts:
 
     total: int
     by_via: Mapping[Via, int]
-    by_whom: tuple[ApprovalCount, ...]  # those with the most approvals
+    by_whom: tuple[ApprovalCount, ...]  # the approvers with the most approvals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnseenEvent:
-    """An event with notice that started before any VM was shown it."""
+    """An event with notice that started before any VM saw it."""
 
     event: str
     maintenance: str
@@ -164,7 +164,7 @@ class UnseenEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnseenEvents:
-    """The events that started before any VM was shown them."""
+    """The events that started before any VM saw them."""
 
     total: int
     events: tuple[UnseenEvent, ...]  # the first few
@@ -188,18 +188,18 @@ class OutageTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenPromise:
-    """A maintenance that started earlier than promised."""
+    """A maintenance operation that started earlier than promised."""
 
     maintenance: str
     type: EventType
-    groups: tuple[str, ...]  # those that had not approved
+    groups: tuple[str, ...]  # groups that had not approved
     started_at: datetime
     too_soon_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonthlyReport:
-    """The report on one month."""
+    """The report for one month."""
 
     month: str  # such as 2026-11
     since: datetime
@@ -208,7 +208,7 @@ class MonthlyReport:
     group: str | None  # None for all groups
     maintenances: tuple[MaintenanceCounts, ...]
     starts: StartCounts
-    notice: NoticeSummary | None  # None if nothing with notice started
+    notice: NoticeSummary | None  # None if no operation with notice started
     saved_seconds: SavedNotice
     approvals: ApprovalCounts
     never_shown: UnseenEvents
@@ -222,11 +222,11 @@ class MonthlyReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceHistory:
-    """A maintenance with data that its own state lacks."""
+    """A maintenance operation with data that is not part of its state."""
 
     maintenance: Maintenance
     first_seen: Mapping[str, datetime] = field(default_factory=dict)  # by event
-    facts: tuple[f.Fact, ...] = ()  # only needed if it was ever stuck
+    facts: tuple[f.Fact, ...] = ()  # needed only if it was ever stuck
 
 
 def make_report(
@@ -237,10 +237,10 @@ def make_report(
     now: datetime,
     group: str | None = None,
 ) -> MonthlyReport:
-    """Create the report on `month`, for all groups or for one.
+    """Create the report for `month`, for all groups or for one group.
 
-    Each maintenance occurs once in `histories`. `outages` holds all recorded outages,
-    in the order in which they ended.
+    `histories` contains each maintenance operation once. `outages` contains all
+    recorded outages in the order in which they ended.
     """
     tally = _Tally(month, outages, now)
     for history in histories:
@@ -249,7 +249,7 @@ def make_report(
 
 
 def stuck_time(facts: Iterable[f.Fact], month: Month, now: datetime) -> timedelta:
-    """Return how long in `month` a maintenance with these `facts` was stuck."""
+    """Return how long an operation with these `facts` was stuck in `month`."""
     total, since = _NONE, None
     for fact in facts:
         if isinstance(fact, f.WorkFailed):
@@ -278,7 +278,7 @@ class _Tally:
         self.ends = [outage.until for outage in outages]
         self.counts: dict[tuple[EventType, Cause], Counter[str]] = {}
         self.starts: Counter[str] = Counter()
-        # Notices by whole seconds, so that the number of distinct ones stays small.
+        # Keys are whole seconds, which limits the number of distinct keys.
         self.promised: Counter[int] = Counter()
         self.given: Counter[int] = Counter()
         self.used: Counter[int] = Counter()
@@ -443,7 +443,7 @@ def _seconds(length: timedelta) -> int:
 
 def _quantiles(lengths: Counter[int]) -> Quantiles:
     in_order = sorted(lengths)
-    half = (lengths.total() + 1) // 2  # of two in the middle, the shorter
+    half = (lengths.total() + 1) // 2  # if there are two middle values, the shorter one
     for length in in_order:
         half -= lengths[length]
         if half <= 0:
@@ -452,4 +452,4 @@ def _quantiles(lengths: Counter[int]) -> Quantiles:
                 median_seconds=length,
                 longest_seconds=in_order[-1],
             )
-    raise ValueError("cannot compute quantiles of nothing")
+    raise ValueError("cannot compute quantiles of an empty set")

@@ -14,21 +14,21 @@ from forewarn.errors import InvalidInput
 #: All kinds of facts by name.
 KINDS: Mapping[str, type[f.Fact]] = {kind.__name__: kind for kind in get_args(f.Fact)}
 
-#: The kinds that can name who caused them.
+#: The kinds of facts that can name their actor.
 NAMING = frozenset(
     kind for kind in KINDS.values() if "by" in {field.name for field in fields(kind)}
 )
 
-#: Finds the maintenance with this id, or with an event of this id.
+#: Finds a maintenance operation by its ID, or by the ID of one of its events.
 MaintenanceLookup = Callable[[str], Maintenance | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A filter on facts: any of the names in each field, and all fields together.
+    """A filter on facts: a fact must match at least one name in every field.
 
-    An empty field matches everything. Names of groups, VMs and actors are case-folded;
-    maintenance ids are spelled as in the protocol.
+    An empty field matches everything. The names of groups, VMs and actors are
+    case-folded; maintenance IDs are spelled as in the protocol.
     """
 
     groups: frozenset[str] = frozenset()
@@ -54,7 +54,7 @@ def fold_names(names: Iterable[str]) -> frozenset[str]:
 
 
 def fact_kind(name: str) -> type[f.Fact]:
-    """Return the kind of fact called `name`, ignoring case."""
+    """Return the kind of fact with this name, ignoring case."""
     for fact_name, kind in KINDS.items():
         if fold_name(fact_name) == fold_name(name):
             return kind
@@ -132,7 +132,7 @@ def concerned(fact: f.Fact, look: MaintenanceLookup) -> ConcernedNames:
 
 
 def _of_token(fact: f.Fact) -> ConcernedNames:
-    """Return the group of a token; other facts are about no group in particular."""
+    """Return the token's group; other facts are not about a specific group."""
     group = fact.group if isinstance(fact, f.TokenCreated | f.TokenRevoked) else None
     return ConcernedNames(groups=() if group is None else (group,))
 

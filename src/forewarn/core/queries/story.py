@@ -1,4 +1,4 @@
-"""History of a maintenance, as sentences in chronological order."""
+"""History of a maintenance operation, as sentences in chronological order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class StoryLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """The history of a maintenance, with its notice."""
+    """The history of a maintenance operation, with its notice."""
 
     notice_given_seconds: int  # from the announcement to NotBefore
     notice_used_seconds: int | None  # until the start; None if it has not started
@@ -41,8 +41,8 @@ def story_of(
 ) -> Story:
     """Describe the history of `maintenance` from its `facts` and `sights`.
 
-    `waits` holds what it waits for now. If `maintenance` is redacted for a group
-    (`is_share`), approvals by other groups are not mentioned.
+    `waits` contains its current waits. If `maintenance` is redacted for a group
+    (`is_share`), approvals from other groups are not mentioned.
     """
     away = [outage for outage in outages if _is_in_notice(maintenance, outage)]
     lines = [
@@ -81,7 +81,7 @@ def _lines(
     *,
     is_share: bool,
 ) -> Iterator[StoryLine]:
-    """Yield facts, then sights; a sight by the approver precedes its approval."""
+    """Yield facts, then sights; the approver's sight comes before its approval."""
     rest = [*sights]
     for fact in facts:
         if isinstance(fact, f.Approved):
@@ -110,7 +110,7 @@ def _started(maintenance: Maintenance, fact: f.Fact, is_share: bool) -> str:
     if not missing:
         return f"{begin}, approved by all groups"
     groups = join_names([*dict.fromkeys(missing)])
-    return f"{begin} without approval by {groups}"
+    return f"{begin}, without approval from {groups}"
 
 
 # --- sights and notice -------------------------------------------------------
@@ -120,7 +120,7 @@ def _seen(maintenance: Maintenance, sights: Iterable[f.Sight]) -> Iterator[Story
     groups = {event.id: event.group for event in maintenance.events}
     for sight in sights:
         group = groups.get(sight.event, "")
-        yield StoryLine(at=sight.at, what=f"seen by {sight.vm} of group {group}")
+        yield StoryLine(at=sight.at, what=f"seen by {sight.vm} (group {group})")
 
 
 def _closing(maintenance: Maintenance, away: Sequence[Outage]) -> Iterator[str]:
@@ -131,14 +131,14 @@ def _closing(maintenance: Maintenance, away: Sequence[Outage]) -> Iterator[str]:
     elif started is None:
         yield f"Notice given: {format_duration(notice)}."
     else:
-        used = started - announced
-        yield f"Notice given: {format_duration(notice)}; used: {format_duration(used)}."
+        given, used = format_duration(notice), format_duration(started - announced)
+        yield f"Notice given: {given}; started after {used}."
     end = started or maintenance.ended_at
     gone = time_lost(away, announced, end) if end is not None else timedelta(0)
     if gone:
         yield (
-            f"The service was down for {format_duration(gone)} of that time, which does"
-            " not count as notice."
+            f"The service was down for {format_duration(gone)} of that time."
+            " Downtime does not count as notice."
         )
     if maintenance.cause is Cause.DEGRADED and maintenance.left:
         left = join_names(maintenance.left)
@@ -157,7 +157,10 @@ def _holds(waits: Iterable[WaitReason]) -> Iterator[str]:
             commands = " or ".join(
                 f"`{remedy.command}`" for remedy in wait.unblocked_by
             )
-            yield f"Held by group {wait.held_by}{until}; to unblock it, run {commands}."
+            yield (
+                f"Blocked by group {wait.held_by}{until}. To unblock it, run"
+                f" {commands}."
+            )
 
 
 def _is_unapproved(event: Event) -> bool:

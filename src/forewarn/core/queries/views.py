@@ -1,4 +1,4 @@
-"""JSON views of the core's values, for the API and for notifications."""
+"""JSON views of core objects, for the API and for notifications."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -19,7 +19,7 @@ _ENTRY = ("maintenance", "event", "group", "by", "via")
 
 
 def rfc3339(moment: datetime | None) -> str | None:
-    """Format a time in UTC."""
+    """Format a UTC time per RFC 3339."""
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
@@ -33,7 +33,7 @@ def group_view(group: Group) -> Json:
 
 
 def seen_by_nobody(event: str) -> Sequence[str]:
-    """Return no VMs; the default `SeenBy`."""
+    """Return no VMs; this is the default `SeenBy`."""
     del event
     return ()
 
@@ -41,7 +41,7 @@ def seen_by_nobody(event: str) -> Sequence[str]:
 def maintenance_view(
     maintenance: Maintenance, seen_by: SeenBy = seen_by_nobody
 ) -> Json:
-    """Return the JSON view of a maintenance with its events."""
+    """Return the JSON view of a maintenance operation with its events."""
     return {
         "id": maintenance.id,
         "type": maintenance.type.value,

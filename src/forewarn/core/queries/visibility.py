@@ -1,6 +1,6 @@
-"""Redaction: the part of a maintenance or a fact that one group may see.
+"""Redaction: limits maintenance operations and facts to what one group may see.
 
-Only operators see hosts, reasons that also concern other groups, and driver output.
+Only operators see hosts, driver output, and reasons that also concern other groups.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from forewarn.core.queries.search import MaintenanceLookup
 
 
 def visible_maintenance(maintenance: Maintenance, group: str) -> Maintenance | None:
-    """Redact `maintenance` for `group`; return None if it may see nothing of it."""
+    """Redact `maintenance` for `group`; return None if the group may not see it."""
     events = tuple(
         own_event for own_event in maintenance.events if own_event.group == group
     )
@@ -34,7 +34,7 @@ def visible_maintenance(maintenance: Maintenance, group: str) -> Maintenance | N
 
 
 def shown_maintenance(maintenance: Maintenance, group: str | None) -> Maintenance:
-    """Redact `maintenance` for `group`, if given and concerned."""
+    """Redact `maintenance` for `group` if one is given and it is affected."""
     share = None if group is None else visible_maintenance(maintenance, group)
     return share or maintenance
 
@@ -45,7 +45,7 @@ def visible_vm(vm: VM, group: str) -> VM | None:
 
 
 def visible_fact(fact: f.Fact, group: str, look: MaintenanceLookup) -> f.Fact | None:
-    """Redact `fact` for `group`; return None if it may see nothing of it."""
+    """Redact `fact` for `group`; return None if the group may not see it."""
     match fact:
         case f.FleetChanged():
             return _fleet_changed(fact, group)

@@ -24,7 +24,7 @@ const SIGNED_OUT = "You are signed out."; // in another tab
 /** @param {{first: FoundSession}} props */
 function Root({ first }) {
   const [session, setSession] = useState(first.session);
-  const [reason, setReason] = useState(first.why); // to sign in again
+  const [reason, setReason] = useState(first.why); // why the user must sign in again
   const { toasts, notify, drop, clear } = useToasts();
   const latest = useMemo(() => ({ change: 0 }), []); // number of the last change
   const app = useMemo(() => createApp(session, notify, end), [session]);
@@ -39,7 +39,7 @@ function Root({ first }) {
     setSession((current) => (current === session ? null : current)); // may come late
   }
 
-  /** Adopt a session change of another tab, unless a newer change has come. */
+  /** Adopt a session change from another tab, unless there is a newer change. */
   async function followOthers() {
     const own = ++latest.change;
     const found = await fetchSession();
@@ -73,7 +73,7 @@ function Root({ first }) {
 
 /**
  * Create the application context. Each session gets its own model, so that it never
- * shows data of another session.
+ * shows another session's data.
  * @param {Session | null} session
  * @param {import("./view.js").App["notify"]} notify
  * @param {(why: string) => void} signedOut
@@ -114,7 +114,7 @@ async function fetchSession() {
 
 /**
  * Stay connected while the page is visible: browsers limit the number of connections
- * to one service across all tabs.
+ * to a service across all tabs.
  * @param {import("./view.js").App} app
  */
 function connect({ model, live }) {

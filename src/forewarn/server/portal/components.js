@@ -1,4 +1,4 @@
-// Components shared by all pages: times, countdowns, badges, titles, counts.
+// Components shared by all pages: times, countdowns, badges, titles and counts.
 
 import { countdown, fromNow, local, ms, utc } from "./times.js";
 import { html, useNow } from "./view.js";
@@ -19,7 +19,7 @@ export function Time({ at, relative = false }) {
 }
 
 /**
- * The time left until a moment of the service's clock.
+ * The time left until a moment on the service's clock.
  * @param {{to: string}} props
  */
 export function Countdown({ to }) {

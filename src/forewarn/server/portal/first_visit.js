@@ -17,17 +17,19 @@ update_domain = 0
 addresses = ["10.0.0.10"]
 `;
 
+const BLOCKED = "Your browser blocked copying. Select the text and copy it manually.";
+
 export function FirstVisit() {
   return html`<section class="card first" aria-labelledby="first">
     <h2 id="first">No VMs yet</h2>
     <p>
       forewarn warns VMs before maintenance affects them. First, describe your fleet in
-      a file, for example <code>fleet.toml</code>:
+      a file, such as <code>fleet.toml</code>:
     </p>
     <${Command} text=${FLEET} label="example fleet file" />
     <p>Then apply the file. This page shows the fleet immediately:</p>
     <${Command} text="forewarn fleet apply fleet.toml" label="apply command" />
-    <p>To try things out, start the service with the bundled demo fleet instead:</p>
+    <p>To try forewarn first, start the service with the bundled demo fleet instead:</p>
     <${Command} text="forewarn serve --fleet demo" label="demo command" />
     <p>
       To add VMs from another program, see the <a href="/docs">API reference</a>.
@@ -36,7 +38,7 @@ export function FirstVisit() {
 }
 
 /**
- * A command or a file with a copy button.
+ * A command or file contents, with a copy button.
  * @param {{text: string, label: string}} props
  */
 function Command({ text, label }) {
@@ -47,7 +49,7 @@ function Command({ text, label }) {
       await navigator.clipboard.writeText(text);
       notify("Copied to the clipboard.");
     } catch {
-      notify("The browser does not allow copying; select the text instead.", "refused");
+      notify(BLOCKED, "refused");
     }
   }
 

@@ -1,11 +1,11 @@
-// URL routes: #/PAGE, or #/PAGE/ID with the story of a maintenance.
+// URL routes: #/PAGE, or #/PAGE/ID with a maintenance story.
 
 import { useEffect, useState } from "./view.js";
 
 /**
  * @typedef {object} Route
  * @property {string} page
- * @property {string | null} id of the maintenance whose story is open; null for none
+ * @property {string | null} id of the maintenance operation whose story is open, if any
  */
 
 export const PAGES = [
@@ -44,7 +44,7 @@ export function useRoute() {
 }
 
 /**
- * Open the story of a maintenance next to the current page; null closes the story.
+ * Open a maintenance story next to the current page, or close it if `id` is null.
  * @param {string | null} id
  */
 export function openStory(id) {

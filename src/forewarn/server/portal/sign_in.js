@@ -49,8 +49,8 @@ export function SignIn({ reason, enter }) {
       </p>
       <button class="primary" disabled=${isBusy}>Sign in</button>
       <p id="hint" class="hint">
-        To get a token, run <code>forewarn portal</code> where the service runs.
-        ${" "}<code>forewarn token create</code> creates more tokens.
+        To get a token, run <code>forewarn portal</code> on the service's machine.
+        To create more tokens, run <code>forewarn token create</code>.
       </p>
     </form>
   </main>`;

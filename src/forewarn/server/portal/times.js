@@ -137,7 +137,7 @@ export function parseDuration(text) {
 }
 
 /**
- * Return the error message for a text that is not a duration.
+ * Return the error message for an invalid duration.
  * @param {string} text
  */
 export function durationError(text) {

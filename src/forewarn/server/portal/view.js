@@ -1,4 +1,4 @@
-// Preact, htm and hooks, and the application context of all components.
+// Preact, htm, hooks, and the application context shared by all components.
 
 import { createContext, h, render } from "./vendor/preact.js";
 import {
@@ -17,7 +17,7 @@ export { useEffect, useLayoutEffect, useMemo, useRef, useState };
 export const html = htm.bind(h);
 
 /**
- * @typedef {object} App available to every component
+ * @typedef {object} App services available to every component
  * @property {import("./service/model.js").Model} model
  * @property {import("./service/live.js").Live} live
  * @property {import("./service/api.js").Api} api
@@ -27,13 +27,15 @@ export const html = htm.bind(h);
 /** @type {import("preact").Context<App | null>} */
 export const AppContext = createContext(/** @type {App | null} */ (null));
 
+const OUTSIDE = "this component must be rendered inside AppContext.Provider";
+
 /**
  * Return the application context.
  * @returns {App}
  */
 export function useApp() {
   const app = useContext(AppContext);
-  if (app === null) throw new Error("no AppContext.Provider around this component");
+  if (app === null) throw new Error(OUTSIDE);
   return app;
 }
 

@@ -15,13 +15,13 @@ import { ErrorText } from "./fields.js";
 
 /**
  * @typedef {object} Preview
- * @property {string} of the request body that it previews
+ * @property {string} of the previewed request body
  * @property {Maintenance[]} maintenances
  * @property {import("../types").Explanation[]} explained in the same order
  */
 
 const PAGE_SIZE = 20; // maintenance operations shown at once
-const MOST_VMS = 30; // names shown per event
+const MOST_VMS = 30; // names shown for each event
 
 /** @returns {unknown} */
 export function AnnounceButton() {
@@ -163,8 +163,8 @@ function AnnouncePreview({ preview, isFresh }) {
  * @param {boolean} isFresh
  */
 function stateOf(preview, isFresh) {
-  if (preview === null) return "Preview first to enable Announce.";
-  if (!isFresh) return "The form has changed. Preview again to enable Announce.";
+  if (preview === null) return "Click Preview to enable Announce.";
+  if (!isFresh) return "The form has changed. Click Preview again to enable Announce.";
   return `To be announced: ${summaryOf(preview.maintenances)}.`;
 }
 

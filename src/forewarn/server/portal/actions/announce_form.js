@@ -67,7 +67,7 @@ export function AnnounceForm({ form, types, errors, set }) {
       <div class="pair">
         <${TextField}
           label="Duration"
-          hint="For example 9s or 1h30m. Default: depends on the type."
+          hint="For example, 9s or 1h30m. The default depends on the type."
           ...${fieldProps("duration")}
         />
         <${ChoiceField} label="Source" choices=${SOURCES} ...${fieldProps("source")} />
@@ -112,7 +112,7 @@ function Target({ form, errors, set }) {
 }
 
 /**
- * A text field that suggests names of the fleet.
+ * A text field that suggests names from the fleet.
  * @param {import("./fields.js").FieldProps & {names: string[],
  *   onKeyDown?: (event: KeyboardEvent) => void}} props
  */
@@ -168,7 +168,7 @@ function Vms({ form, errors, set }) {
     <${NameField}
       name="vms"
       label=${form.vms.length ? "Another VM" : "VMs"}
-      hint="Type a name and press Enter. Separate several names with spaces."
+      hint="Type a name and press Enter. Separate multiple names with spaces."
       names=${names}
       value=${form.typed}
       set=${type}
@@ -178,8 +178,8 @@ function Vms({ form, errors, set }) {
 }
 
 /**
- * Whether a name was picked from the suggestions. A name that is typed letter by letter
- * may be the beginning of a longer one.
+ * Whether a name was selected from the suggestions. A name that is typed letter by
+ * letter might be the start of a longer name.
  * @param {string} typed
  * @param {string} before
  */
@@ -202,7 +202,7 @@ function Timing({ form, set, fieldProps }) {
       form.timing === "notice" &&
       html`<${TextField}
       label="Notice"
-      hint="For example 20m, 2h30m or 1d."
+      hint="For example, 20m, 2h30m or 1d."
       ...${fieldProps("notice")}
     />`
     }
@@ -220,13 +220,13 @@ function Timing({ form, set, fieldProps }) {
 function Emergency({ form, set }) {
   return html`<${CheckField}
       name="emergency"
-      label="Emergency: allow less than the minimum notice, or none"
+      label="Emergency: allow less than the minimum notice, or no notice"
       isOn=${form.isEmergency}
       set=${(/** @type {boolean} */ isEmergency) => set({ isEmergency })}
     />
     <${CheckField}
       name="ignore_blockers"
-      label="Ignore blockers: start even if something blocks the maintenance"
+      label="Ignore blockers: start even if the maintenance is blocked"
       isOn=${form.isEmergency && form.ignoresBlockers}
       isDisabled=${!form.isEmergency}
       set=${(/** @type {boolean} */ ignoresBlockers) => set({ ignoresBlockers })}

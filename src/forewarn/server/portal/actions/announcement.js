@@ -52,8 +52,8 @@ const MISSING = {
   vms: "Enter at least one VM.",
   host: "Enter a host.",
   group: "Enter a group.",
-  notice: "Enter the notice, for example 20m.",
-  not_before: "Enter a date and a time.",
+  notice: "Enter a notice period, such as 20m.",
+  not_before: "Enter a date and time.",
 };
 
 /**
@@ -116,7 +116,7 @@ export function suggest(names, typed, most = 30) {
 }
 
 /**
- * Summarize a preview: how many operations, events, groups and VMs it has.
+ * Summarize a preview: its number of operations, events, groups and VMs.
  * @param {Maintenance[]} maintenances
  */
 export function summaryOf(maintenances) {

@@ -1,4 +1,4 @@
-// Action buttons of a maintenance, VM, host or group.
+// Action buttons for maintenance, VMs, hosts and groups.
 
 import { titleOf } from "../components.js";
 import { path } from "../service/api.js";
@@ -116,7 +116,7 @@ function announceButton(open) {
 }
 
 /**
- * Create a button for each action that the viewer's role permits.
+ * Create a button for each action permitted by the viewer's role.
  * @param {App} app
  * @param {Record<string, Action>} actions
  * @param {string} of title or name of the target

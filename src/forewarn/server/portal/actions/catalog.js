@@ -1,5 +1,5 @@
-// Catalog of actions on maintenance, VMs and hosts: their texts, request bodies and
-// outcomes. The service decides which actions are possible, and who may use them.
+// Catalog of actions on maintenance, VMs and hosts: descriptions, request bodies and
+// outcomes. The service decides which actions are possible and who may use them.
 
 import { count, few, titleOf } from "../components.js";
 import { durationError, local, parseDuration } from "../times.js";
@@ -9,7 +9,7 @@ import { durationError, local, parseDuration } from "../times.js";
 /**
  * @typedef {object} Action
  * @property {string} label of the button that opens the dialog
- * @property {string} verb of the button that confirms it
+ * @property {string} verb label of the button that confirms it
  * @property {string} [dismiss] label of the button that closes the dialog; "Cancel" if
  *   not set
  * @property {(name: string) => string} effect describes what the action does
@@ -25,22 +25,22 @@ export const MAINTENANCE_ACTIONS = {
     label: "Approve",
     verb: "Approve",
     effect: (title) =>
-      `This approves the selected events of ${title}. ` +
-      "Once all events are approved, it starts unless something blocks it.",
+      `This approves the selected events for ${title}. Once all of its events are ` +
+      "approved, the maintenance starts unless it is blocked.",
     fields: [],
   },
   complete: {
     label: "Mark as done",
     verb: "Mark as done",
     effect: (title) =>
-      `This marks the work of ${title} as done and skips its remaining duration. ` +
+      `This marks ${title} as done and skips the rest of its duration. ` +
       "Its events then disappear from the VMs' documents.",
     fields: [],
   },
   retry: {
     label: "Retry",
     verb: "Retry",
-    effect: (title) => `This runs the driver again for the remaining VMs of ${title}.`,
+    effect: (title) => `This runs the driver again for the remaining VMs in ${title}.`,
     fields: [],
   },
   cancel: {
@@ -49,7 +49,7 @@ export const MAINTENANCE_ACTIONS = {
     dismiss: "Keep maintenance",
     effect: (title) =>
       `This cancels ${title}, and its events disappear from the VMs' documents. ` +
-      "If you announce it again, the full notice is required again.",
+      "Announcing it again starts a new full notice period.",
     fields: ["reason"],
     isDanger: true,
   },
@@ -57,8 +57,8 @@ export const MAINTENANCE_ACTIONS = {
     label: "Give up",
     verb: "Give up",
     effect: (title) =>
-      `This gives up ${title}. It ends as failed, and its events disappear from the ` +
-      "VMs' documents. Work that the driver has not finished stays undone.",
+      `This gives up on ${title} and closes it as failed. Its events disappear from ` +
+      "the VMs' documents. Work that the driver has not finished stays undone.",
     fields: ["reason"],
     isDanger: true,
   },
@@ -70,35 +70,35 @@ export const VM_ACTIONS = {
     label: "Mark as running",
     verb: "Mark as running",
     effect: (vm) =>
-      `This marks ${vm} as running again, so that maintenance affects it. ` +
-      "It does not start the VM itself; do that in your hypervisor.",
+      `This marks ${vm} as running, so that maintenance affects it again. ` +
+      "It does not start the VM itself; start it in your hypervisor.",
     fields: [],
   },
   restart: {
     label: "Restart",
     verb: "Restart",
     effect: (vm) =>
-      `This restarts ${vm} as a user would. Its group gets 15 minutes' notice, and ` +
-      "can approve the restart to start it early. If the group is disabled or " +
-      "pre-approves restarts, the restart starts immediately.",
+      `This restarts ${vm} as if a user had requested it. Its group gets 15 minutes' ` +
+      "notice and can approve the restart to start it early. If the group is " +
+      "disabled or pre-approves restarts, the VM restarts immediately.",
     fields: ["reason"],
   },
   redeploy: {
     label: "Redeploy",
     verb: "Redeploy",
     effect: (vm) =>
-      `This moves ${vm} to another host, as a user would. Its group gets 10 minutes' ` +
-      "notice, and can approve the redeploy to start it early. If the group is " +
-      "disabled or pre-approves redeploys, the redeploy starts immediately.",
+      `This moves ${vm} to another host as if a user had requested it. Its group ` +
+      "gets 10 minutes' notice and can approve the redeploy to start it early. If " +
+      "the group is disabled or pre-approves redeploys, the VM moves immediately.",
     fields: ["reason"],
   },
   reimage: {
     label: "Reimage",
     verb: "Reimage",
     effect: (vm) =>
-      `This gives ${vm} a new image and reboots it. Its group gets 15 minutes' ` +
-      "notice, and can approve the reimage to start it early. If the group is " +
-      "disabled, the reimage starts immediately.",
+      `This reimages ${vm} and restarts it. Its group gets 15 minutes' notice and ` +
+      "can approve the reimage to start it early. If the group is disabled, the VM " +
+      "is reimaged immediately.",
     fields: ["reason"],
     isDanger: true,
   },
@@ -106,7 +106,7 @@ export const VM_ACTIONS = {
     label: "Evict",
     verb: "Evict",
     effect: (vm) =>
-      `This evicts the spot VM ${vm}. Its group gets 30 seconds' notice. Then the VM ` +
+      `This evicts the spot VM ${vm}. Its group gets 30 seconds' notice. The VM then ` +
       "leaves the fleet or is deallocated, depending on its eviction policy.",
     fields: ["reason"],
     isDanger: true,
@@ -116,8 +116,8 @@ export const VM_ACTIONS = {
     verb: "Delete",
     effect: (vm) =>
       `This deletes ${vm}, which leaves the fleet when the deletion is complete. ` +
-      "Scale sets with terminate notice get that notice first, except for spot VMs. " +
-      "All other VMs are deleted immediately.",
+      "If its scale set uses terminate notifications, the VM gets that notice first, " +
+      "unless it is a spot VM. Otherwise, the VM is deleted immediately.",
     fields: ["reason"],
     isDanger: true,
   },
@@ -126,31 +126,33 @@ export const VM_ACTIONS = {
 /** @type {Record<string, Action>} */
 export const HOST_ACTIONS = {
   degraded: {
-    label: "Mark degraded",
-    verb: "Mark degraded",
+    label: "Mark as degraded",
+    verb: "Mark as degraded",
     effect: (host) =>
       `This reports that ${host} is predicted to fail. Its VMs are redeployed within ` +
-      "seven days, or by the time below. Each group leaves on its own, as soon as it " +
-      "approves or redeploys its VMs. If the host is already degraded, an earlier " +
-      "time replaces the existing events, and new VMs on the host get events.",
+      "seven days, or by the time below. Each group moves independently, as soon as " +
+      "it approves or redeploys its VMs. If the host is already degraded, setting an " +
+      "earlier time replaces its existing events with new ones. VMs added to the " +
+      "host since then also get events.",
     fields: ["fails_by", "reason"],
   },
   failed: {
-    label: "Mark failed",
-    verb: "Mark failed",
+    label: "Mark as failed",
+    verb: "Mark as failed",
     effect: (host) =>
       `This reports that ${host} has failed. Its scheduled maintenance is canceled, ` +
       "and its VMs are notified immediately. The event ends when the host is marked " +
-      "recovered, or after the duration below.",
+      "as recovered, or after the duration below.",
     fields: ["duration", "reason"],
     isDanger: true,
   },
   recovered: {
-    label: "Mark recovered",
-    verb: "Mark recovered",
+    label: "Mark as recovered",
+    verb: "Mark as recovered",
     effect: (host) =>
-      `This reports that ${host} is healthy again. It ends a failure, and cancels the ` +
-      "pending redeploys of a degraded host. Other maintenance stays scheduled.",
+      `This reports that ${host} is healthy again. If it had failed, its events end. ` +
+      "If it was degraded, its pending redeploys are canceled. Other maintenance " +
+      "stays scheduled.",
     fields: ["reason"],
   },
 };
@@ -204,7 +206,7 @@ function writeSeconds({ body, errors }, field, value) {
  */
 function writeTime({ body, errors }, field, value) {
   const time = toUtc(value);
-  if (time === null) errors[field] = "Enter a date and a time.";
+  if (time === null) errors[field] = "Enter a date and time.";
   else body[field] = time;
 }
 
@@ -220,15 +222,15 @@ export function toUtc(value) {
 
 // --- outcomes ------------------------------------------------------------------
 
-/** @type {Record<string, string>} messages if no maintenance was affected */
+/** @type {Record<string, string>} messages for when no maintenance was affected */
 const NONE = {
-  recovered: "Nothing to do: the host is neither degraded nor failed.",
+  recovered: "Nothing to do: the host is not marked as degraded or failed.",
   degraded: "The host has no running VMs, so no VM was notified.",
   failed: "The host has no running VMs, so no VM was notified.",
   start: "The VM is marked as running.",
 };
 
-/** @type {Record<string, string>} outcomes that the phase does not show */
+/** @type {Record<string, string>} outcomes that the phase does not reveal */
 const OUTCOMES = {
   complete: "Marked as done",
   retry: "Running the driver again",

@@ -1,4 +1,4 @@
-// Confirmation dialogs: describe what an action does before it is sent.
+// Confirmation dialogs, which describe an action before it is sent.
 
 import { few, titleOf } from "../components.js";
 import { newKey, path } from "../service/api.js";
@@ -21,8 +21,8 @@ import {
  * @property {string} name of the target
  * @property {import("./catalog.js").Action} action
  * @property {() => void} close
- * @property {(body: object, key: string) => Promise<void>} send sends the request, and
- *   throws the service's error; requests with the same key are carried out once
+ * @property {(body: object, key: string) => Promise<void>} send sends the request,
+ *   and throws the service's error; requests with the same key are carried out once
  * @property {boolean} [isReady] whether the action can be sent
  * @property {unknown} [children]
  */
@@ -33,7 +33,7 @@ const FIELD_TEXTS = {
   fails_by: { label: "Fails by", hint: "In your time zone. Default: in seven days." },
   duration: {
     label: "Duration",
-    hint: "For example 30m or 2h30m. Default: until the host has recovered.",
+    hint: "For example, 30m or 2h30m. Default: until the host recovers.",
   },
 };
 
@@ -100,7 +100,7 @@ export function Confirm({
 }
 
 /**
- * Open the dialog that approves all or some events of a maintenance.
+ * Open the dialog that approves all or some of an operation's events.
  * @param {import("../view.js").App} app
  * @param {Maintenance} maintenance
  */

@@ -1,4 +1,4 @@
-// Modal dialogs, one at a time, and the state of the request that a dialog sends.
+// Modal dialogs, one at a time, and the state of each dialog's request.
 
 import {
   AppContext,
@@ -14,7 +14,7 @@ import {
 
 /** @typedef {import("../view.js").App} App */
 
-/** Gets the focus first: the first text field, or the first button at the bottom. */
+/** The element to focus: the first text field, or the first button at the bottom. */
 const FIRST =
   ".dialog-body input:not([type=radio], [type=checkbox]), .dialog-acts button";
 
@@ -86,8 +86,8 @@ export function Dialog({ title, close, isWide = false, children }) {
 }
 
 /**
- * Run one request at a time. The dialog shows its error; if the dialog is closed by
- * then, a toast does.
+ * Run one request at a time. The dialog shows its error. If the dialog has been closed,
+ * a toast shows the error instead.
  * @returns {{isBusy: boolean, error: string, setError: (text: string) => void,
  *   run: (request: () => Promise<void>) => Promise<void>}}
  */

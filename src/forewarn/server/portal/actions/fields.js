@@ -57,14 +57,14 @@ export function DateTimeField({ name, label, value, set, hint, error }) {
 }
 
 /**
- * Find date fields that lack their date or time: the browser reports them as empty.
+ * Find date fields without a date or a time; the browser reports them as empty.
  * @param {HTMLFormElement} form
  * @returns {Record<string, string>} an error for each
  */
 export function halfFilled(form) {
   const inputs = [...form.querySelectorAll("input")];
   const bad = inputs.filter((input) => input.validity.badInput);
-  return Object.fromEntries(bad.map(({ name }) => [name, "Enter a date and a time."]));
+  return Object.fromEntries(bad.map(({ name }) => [name, "Enter a date and time."]));
 }
 
 /**

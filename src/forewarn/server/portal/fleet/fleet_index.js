@@ -3,7 +3,7 @@
 /** @typedef {import("../types").FleetMap} FleetMap */
 
 /**
- * Why a VM gets no events: its whole group is disabled, or only this VM does not poll.
+ * Why a VM receives no events: its group is disabled, or only this VM does not poll.
  * @typedef {"disabled" | "not-polling" | null} Silence
  */
 
@@ -60,7 +60,7 @@ export function indexOf(map) {
 
 /**
  * Return the columns of the grid. VMs without an update domain need a column only if
- * others of their group have one.
+ * other VMs in their group have one.
  * @param {FleetMap} map
  * @returns {{hasDomains: boolean[], columns: (number | null)[]}}
  */

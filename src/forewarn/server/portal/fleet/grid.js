@@ -1,5 +1,5 @@
-// Grid of the fleet: a row for each group or host, and a square for each VM. A row is
-// only redrawn if something in it has changed.
+// Fleet grid: a row for each group or host, and a square for each VM. A row is redrawn
+// only if something in it has changed.
 
 import { count, STANDINGS } from "../components.js";
 import { html, useEffect, useMemo, useRef, useState } from "../view.js";
@@ -28,7 +28,7 @@ const HUES = 8; // colors of update domains
  *   look: Look,
  *   choose: Choose,
  *   hover: (host: number | null) => void,
- * }} props `filterKey`: identifies the filter; a new filter starts at the top again
+ * }} props `filterKey`: identifies the filter; a new filter returns to the top
  */
 export function Grid({ index, rows, filterKey, look, choose, hover }) {
   const [grown, setGrown] = useState({ filterKey, cost: FIRST_COST });
@@ -217,7 +217,7 @@ function drawRow(index, row, look, room) {
         data-stop=""
         data-more=${row.key}
         tabindex="-1"
-        aria-label=${`Show more VMs of ${row.name} (${hidden} hidden)`}
+        aria-label=${`Show more VMs in ${row.name} (${hidden} hidden)`}
       >
         +${hidden.toLocaleString("en")}
       </button>

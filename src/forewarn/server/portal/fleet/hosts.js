@@ -39,8 +39,8 @@ export function summarizeHost(index, marks, host) {
 }
 
 /**
- * @param {HostSummary & {vmCount?: string}} props `vmCount`: text to show instead of
- *   the number of its VMs
+ * @param {HostSummary & {vmCount?: string}} props `vmCount`: text shown instead of
+ *   its number of VMs
  */
 export function HostLabel({ name, vms, groups, mark, condition, vmCount }) {
   return html`<span class="name" title=${name}>${name}</span>

@@ -1,5 +1,5 @@
-// Impact of a host's maintenance: affected VMs, groups and update domains, and the bar
-// above the grid that shows it.
+// Impact of maintenance on a host: affected VMs, groups and update domains, and the bar
+// above the grid that shows them.
 
 import { count, few } from "../components.js";
 import { html, useMemo } from "../view.js";
@@ -7,10 +7,10 @@ import { html, useMemo } from "../view.js";
 /** @typedef {import("./fleet_index.js").FleetIndex} FleetIndex */
 
 /**
- * @typedef {object} Share the part of a group that is on the host
+ * @typedef {object} Share the part of a group on the host
  * @property {string} group
  * @property {number} vms
- * @property {number} total VMs of the group on all hosts
+ * @property {number} total number of VMs in the group on all hosts
  * @property {number[]} domains the affected update domains
  * @property {boolean} spansDomains whether several update domains go down together
  */
@@ -23,7 +23,7 @@ import { html, useMemo } from "../view.js";
  */
 
 /**
- * Return what maintenance of the host would affect.
+ * Return what maintenance on the host would affect.
  * @param {FleetIndex} index
  * @param {number} host
  * @returns {Impact}
@@ -45,7 +45,7 @@ export function impactOf(index, host) {
 }
 
 /**
- * Return the hosts whose maintenance would affect several update domains of a group.
+ * Return the hosts on which maintenance would affect several update domains of a group.
  * @param {FleetIndex} index
  */
 export function hostsSpanningDomains(index) {
@@ -81,9 +81,9 @@ function shareOf({ map, ofGroup }, group, vms) {
  * @param {Impact} impact
  */
 export function headline({ host, vms, shares }) {
-  if (!vms) return `Maintenance of ${host} would affect nothing: no VMs run there.`;
+  if (!vms) return `Maintenance on ${host} would affect nothing: no VMs run there.`;
   const groups = count(shares.length, "group");
-  return `Maintenance of ${host} would affect ${count(vms, "VM")} in ${groups}.`;
+  return `Maintenance on ${host} would affect ${count(vms, "VM")} in ${groups}.`;
 }
 
 /**
@@ -146,7 +146,7 @@ export function ImpactBar({ index, hovered, host, isOnly, setOnly }) {
         type="checkbox"
         checked=${isOnly}
         onChange=${() => setOnly(!isOnly)}
-      />${" "}Only what ${index.map.hosts[host]} affects
+      />${" "}Show only what maintenance on ${index.map.hosts[host]} affects
     </label>`
     }
   </div>`;
@@ -157,13 +157,13 @@ function Hint({ index }) {
   const hosts = useMemo(() => hostsSpanningDomains(index), [index]);
   const disabled = index.map.groups.filter((group) => group.is_disabled);
   return html`<p class="soft">
-      Point to a host, or select it, to see what its maintenance would affect.
+      Point to a host or select it to see what maintenance on it would affect.
     </p>
     ${
       hosts.length > 0 &&
       html`<p class="defeated">
-      Maintenance of ${hosts.length > 1 ? "any of these hosts" : "this host"} would take
-      down several update domains of a group at the same time: ${few(hosts, 5)}.
+      Maintenance on ${hosts.length > 1 ? "any of these hosts" : "this host"} would take
+      down several update domains in a group at the same time: ${few(hosts, 5)}.
     </p>`
     }
     ${

@@ -1,4 +1,4 @@
-// Rows of the fleet's grid: selection, order, and how many squares are drawn.
+// Rows of the fleet grid: selection, order, and the number of squares drawn.
 
 import { matchesName } from "./search.js";
 
@@ -28,8 +28,8 @@ import { matchesName } from "./search.js";
  * @property {boolean} isOnly whether to show only its groups
  */
 
-export const MOST_SQUARES = 200; // of a row, until the user expands it
-const ROW_COST = 10; // in squares, of an empty row
+export const MOST_SQUARES = 200; // per row, until the user expands it
+const ROW_COST = 10; // cost of an empty row, in squares
 
 /**
  * Return a row for each group.
@@ -106,7 +106,7 @@ function holds(hosts, vms, host) {
 }
 
 /**
- * Split the VMs of a group by update domain; those without one come last.
+ * Split a group's VMs by update domain; VMs without one come last.
  * @param {FleetIndex} index
  * @param {number[]} vms
  * @param {number | null} host the host whose VMs come first; null for none
@@ -131,7 +131,7 @@ export function cellsOf({ map }, vms, host) {
 }
 
 /**
- * Cut cells to the room in their row, which they share evenly.
+ * Truncate cells to fit their row; they share the available space evenly.
  * @param {Cell[]} cells
  * @param {number} room in squares
  * @returns {{cells: Cell[], hidden: number}}
@@ -146,7 +146,7 @@ export function fitCells(cells, room) {
 }
 
 /**
- * Return how many rows can be drawn at a cost.
+ * Return how many rows fit a drawing budget.
  * @param {Row[]} rows
  * @param {number} cost in squares
  */

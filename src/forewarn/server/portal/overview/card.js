@@ -1,4 +1,4 @@
-// Card of one maintenance: title, time, blockers, events and actions.
+// Card for one maintenance operation: title, time, blockers, events and actions.
 
 import { MaintenanceActions } from "../actions/buttons.js";
 import { Countdown, Standing, standingOf, Time, titleOf } from "../components.js";
@@ -52,7 +52,7 @@ function openClicked(event, id) {
   openStory(id);
 }
 
-/** The time left until NotBefore, or the time since it started or got stuck. */
+/** The time left until NotBefore, or the time since it started or became stuck. */
 function Moment(/** @type {{item: Item}} */ { item }) {
   const { not_before, started_at, stuck_since } = item.maintenance;
   const since = stuck_since ?? started_at;
@@ -109,7 +109,7 @@ export function WaitRow({ wait: { kind, text, until, unblocked_by } }) {
   const commands = unblocked_by.filter(({ command }) => command);
   return html`<li class=${kind}>
     <${Sentence} text=${text} />
-    ${until && html`${" "}Until <${Time} at=${until} />.`}
+    ${until && html`${" "}This wait ends by <${Time} at=${until} />.`}
     ${commands.map(
       ({ text, command }) =>
         html`<br key=${command} />To ${text}: <code>${command}</code>`,

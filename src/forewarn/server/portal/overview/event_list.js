@@ -1,4 +1,4 @@
-// List of a maintenance's events: affected VMs, sightings and approvals.
+// List of an operation's events: affected VMs, sightings and approvals.
 
 import { count, few, Time } from "../components.js";
 import { html, useState } from "../view.js";
@@ -56,7 +56,7 @@ function EventRow({ item, event }) {
 }
 
 /**
- * How many VMs have seen an event; expands to their names.
+ * The number of VMs that have seen an event; expands to show their names.
  * @param {{item: Item, event: ScheduledEvent}} props
  */
 function Seen({ item, event }) {
@@ -72,7 +72,7 @@ function Seen({ item, event }) {
         .map(({ vm, at }) => html`<li key=${vm}>${vm}, <${Time} at=${at} /></li>`)}
       ${sighting.missing
         .slice(0, MOST_NAMES)
-        .map((vm) => html`<li key=${vm} class="soft">${vm}, not yet</li>`)}
+        .map((vm) => html`<li key=${vm} class="soft">${vm}: not seen yet</li>`)}
     </ul>
   </details>`;
 }

@@ -59,8 +59,8 @@ export function Journal() {
 }
 
 /**
- * Hold the shown entries while the user reads them: while the list has the pointer or
- * the focus, or is scrolled down.
+ * Freeze the list while the user reads it: while it has the pointer or the focus, or is
+ * scrolled down.
  * @param {Entry[]} latest
  */
 function useHeld(latest) {

@@ -53,10 +53,10 @@ export function OverviewPage() {
 // --- data ------------------------------------------------------------------------
 
 /**
- * Load the maintenance that ended last, and again after each break. Retries until it
- * succeeds. Whatever ends from now on arrives as a live update.
+ * Load the maintenance that ended most recently, and reload it after each reconnection.
+ * Retries until it succeeds. Maintenance that ends later arrives as a live update.
  * @param {boolean} isConnected
- * @returns {boolean} whether they are loaded
+ * @returns {boolean} whether it is loaded
  */
 function usePast(isConnected) {
   const { api, model } = useApp();
@@ -190,7 +190,7 @@ function Skeleton() {
 }
 
 /**
- * Shown if no maintenance is announced: a summary of the fleet, or how to create one.
+ * Shown if no maintenance is announced: a fleet summary, or how to create a fleet.
  * @param {{fleet: import("../types").FleetMap | null}} props
  */
 function Empty({ fleet }) {

@@ -16,7 +16,7 @@ const APPROVAL_PATHS = {
   metadata: "via the metadata endpoint",
   control: "via the control API",
   arm: "via Azure's Resource Manager API",
-  policy: "in advance by the settings of the group",
+  policy: "in advance by the group's settings",
 };
 
 /**
@@ -39,15 +39,15 @@ const CAUSES = {
   platform: "planned maintenance",
   degraded: "predicted hardware failure",
   "host-failure": "hardware failure",
-  "user-restart": "restart requested by a user",
-  "user-redeploy": "redeploy requested by a user",
-  eviction: "eviction of a spot VM",
-  "scale-in": "deletion of a VM",
-  reimage: "reimage of a VM",
+  "user-restart": "user-requested restart",
+  "user-redeploy": "user-requested redeploy",
+  eviction: "spot VM eviction",
+  "scale-in": "VM deletion",
+  reimage: "VM reimage",
 };
 
 /**
- * Describe the source and cause of a maintenance.
+ * Describe the source and cause of a maintenance operation.
  * @param {Maintenance} maintenance
  */
 export function originOf({ source, cause }) {

@@ -9,10 +9,10 @@ import { standingOf } from "../components.js";
 
 /** @typedef {"stuck" | "started" | "blocked" | "scheduled"} Urgency */
 
-/** The most urgent first. @type {Urgency[]} */
+/** Most urgent first. @type {Urgency[]} */
 export const URGENCIES = ["stuck", "started", "blocked", "scheduled"];
 
-/** Sort key of each section: the longest-lasting or the soonest comes first. */
+/** Sort key for each section: the longest-lasting or soonest item comes first. */
 const MOMENTS = /** @type {Record<Urgency, (item: Item) => string>} */ ({
   stuck: ({ maintenance }) => maintenance.stuck_since ?? "",
   started: ({ maintenance }) => maintenance.started_at ?? "",
@@ -95,7 +95,7 @@ export function sightingOf(item, event) {
 }
 
 /**
- * Count the events of a maintenance that need an approval, and those that have it.
+ * Count the events that need an approval and the events that have one.
  * @param {Item} item
  */
 export function approvalsOf({ maintenance }) {
@@ -105,7 +105,7 @@ export function approvalsOf({ maintenance }) {
 }
 
 /**
- * Whether an event of a live maintenance was withdrawn.
+ * Whether an event of a live maintenance operation was withdrawn.
  * @param {import("../types").Maintenance} maintenance
  * @param {ScheduledEvent} event
  */
@@ -115,7 +115,7 @@ export function isWithdrawn({ ended_at }, event) {
 
 /**
  * Select the waits for a card. The events show approvals, and the countdown shows the
- * time before the start. Blockers of many groups are alike, so a few suffice.
+ * remaining time. The blockers of different groups are similar, so a few are enough.
  * @param {Item} item
  * @returns {{shown: Wait[], more: number}}
  */

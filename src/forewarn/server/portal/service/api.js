@@ -1,6 +1,6 @@
 // HTTP client of the control API, and its errors.
 
-/** A request that failed; the message is the one of the service. */
+/** A failed request; the message usually comes from the service. */
 export class RequestError extends Error {
   /**
    * @param {number} status 0 if there was no response
@@ -26,12 +26,12 @@ const KEY_ITEM = "forewarn-session-key"; // in localStorage
 const KEY_HEADER = "Forewarn-Session-Key";
 
 /**
- * The half of the session that is not in the cookie. Browsers send cookies to every port
- * of a host, but storage belongs to one port; all tabs of this port share it.
+ * The part of the session that is not in the cookie. Browsers send cookies to every
+ * port on a host, but each port has its own storage, which its tabs share.
  */
 export class SessionKey {
   constructor() {
-    this.held = ""; // if the browser does not allow storage
+    this.held = ""; // used if the browser does not allow storage
   }
 
   /** @returns {string} empty if there is none */
@@ -59,8 +59,8 @@ export class SessionKey {
 export class Api {
   /**
    * @param {(path: string, init: RequestInit) => Promise<Response>} fetch
-   * @param {(why: string) => void} signedOut called when the session is over, with the
-   *   reason, which is empty if the request had no session
+   * @param {(why: string) => void} signedOut called with the reason when the session
+   *   ends; the reason is empty if the request had no session
    * @param {SessionKey} key
    */
   constructor(fetch, signedOut, key = new SessionKey()) {
@@ -118,7 +118,7 @@ export class Api {
     return session;
   }
 
-  /** End the session on the service, and forget its key. */
+  /** End the session on the service, and remove its key. */
   async signOut() {
     await this.request("DELETE", SESSION, {});
     this.key.set("");
@@ -138,7 +138,7 @@ export class Api {
   }
 
   /**
-   * Return the response, whatever its status.
+   * Return the response, regardless of its status.
    * @param {string} path
    * @param {RequestInit} init
    */
@@ -174,7 +174,7 @@ function hadSession(response) {
  * @template T
  * @param {Promise<T>} result
  * @param {string} path
- * @param {RequestInit} init an abort by its signal is passed on
+ * @param {RequestInit} init if its signal aborts, the error is rethrown
  * @returns {Promise<T>}
  */
 async function orNoResponse(result, path, { method = "GET", signal }) {
@@ -203,8 +203,8 @@ export function newKey() {
 }
 
 /**
- * Watch for other tabs that sign in or out. All tabs share the session's cookie and key,
- * and a browser reports a changed key when this tab can read it.
+ * Watch for other tabs that sign in or out. All tabs share the session's cookie and
+ * key, and the browser reports a changed key once this tab can read it.
  * @param {() => void} changed
  */
 export function watchOtherTabs(changed) {

@@ -30,7 +30,7 @@ export class ServiceClock {
 }
 
 /**
- * Return how fast a clock of this name runs; 1 is real time, 0 stands still.
+ * Return the speed of the clock with this name; 1 is real time, and 0 is paused.
  * @param {string} name
  */
 export function rateOf(name) {

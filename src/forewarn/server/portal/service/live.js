@@ -3,10 +3,10 @@
 // Rules of this file:
 //
 // 1. Facts are identified by their position. A fact that arrives twice counts once.
-//    After a break the stream resumes after the last position, so none is missed.
-// 2. Whatever a fact changes is requested again (`refresh.js`); nothing is computed
+//    After a break, the stream resumes after the last position, so no fact is missed.
+// 2. Data that a fact changes is requested again (`refresh.js`); nothing is computed
 //    from facts.
-// 3. After each break the journal is compared with the known one. If it is a different
+// 3. After each break, the journal is compared with the known one. If it is a different
 //    journal (the service was restarted without its store), all data is dropped.
 
 import { RequestError } from "./api.js";
@@ -20,7 +20,7 @@ import { readEvents } from "./stream.js";
 
 const PAGE_SIZE = 200;
 const FIRST_FACTS = 100;
-const LONGEST_GAP = 5000; // facts to catch up on; beyond that, everything is reloaded
+const LONGEST_GAP = 5000; // facts; after a longer gap, everything is reloaded
 const SILENCE_TIMEOUT = 40_000; // ms; keep-alives arrive every 15 s
 
 /** Keeps the model up to date until it is stopped. */
@@ -36,7 +36,7 @@ export class Live {
     this.running = null;
     /** @type {() => void} */
     this.wake = () => {};
-    this.attempts = 0; // to open the stream, in a row
+    this.attempts = 0; // consecutive attempts to open the stream
     this.refresher = new Refresher(api, model, () => this.running?.signal ?? null);
   }
 
@@ -110,7 +110,7 @@ export class Live {
   }
 
   /**
-   * Whether the journal continues the known one, after a gap that is not too long.
+   * Whether the journal continues the known one, and the gap is not too long.
    * @param {number} position its current position
    * @param {AbortSignal} signal
    */
@@ -253,7 +253,7 @@ export class Live {
   }
 
   /**
-   * Load what has ended since a time, unless it is already loaded.
+   * Load maintenance that has ended since a given time, unless it is already loaded.
    * @param {number} since in ms of the service's clock
    */
   async needPast(since) {

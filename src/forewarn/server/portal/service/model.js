@@ -8,7 +8,7 @@ import { ServiceClock } from "./clock.js";
 const MOST_FACTS = 500;
 const MOST_ENDED = 2000;
 
-/** The loaded data of the service, and its subscribers. */
+/** Data loaded from the service, and its subscribers. */
 export class Model {
   /**
    * @param {(draw: () => void) => void} later runs `draw` soon, such as before the
@@ -26,8 +26,8 @@ export class Model {
     this.tickers = new Set();
     this.isWaiting = false;
     this.clock = new ServiceClock("system", 0, elapsed);
-    this.position = -1; // of the last fact; -1 before the first load
-    this.isLoaded = false; // whether `items` holds everything that is live
+    this.position = -1; // position of the last fact; -1 before the first load
+    this.isLoaded = false; // whether `items` contains all live items
     this.reset();
   }
 
@@ -82,7 +82,7 @@ export class Model {
     for (const ticker of this.tickers) ticker();
   }
 
-  /** Redraw the page soon: once, however many changes come before. */
+  /** Schedule one redraw, regardless of how many changes occur before it. */
   changed() {
     if (this.isWaiting) return;
     this.isWaiting = true;
@@ -135,7 +135,7 @@ export class Model {
   }
 
   /**
-   * Drop items that the service no longer shows.
+   * Drop items that the service no longer returns.
    * @param {string[]} ids
    */
   dropItems(ids) {

@@ -1,4 +1,4 @@
-// Refresh of what has changed because of a fact, time, or an action of the user.
+// Refreshes data that changed because of a fact, the passage of time, or a user action.
 
 /** @typedef {import("../types").Overview} Overview */
 
@@ -6,12 +6,12 @@ const MOST_IDS = 100; // in one request
 const PAUSE = 150; // ms between requests
 const RETRY_DELAYS = [250, 500, 1000, 2000, 4000]; // ms
 
-/** Collects what is out of date and requests it, one request at a time. */
+/** Collects outdated data and requests it, one request at a time. */
 export class Refresher {
   /**
    * @param {import("./api.js").Api} api
    * @param {import("./model.js").Model} model
-   * @param {() => AbortSignal | null} signal null while the page is not live
+   * @param {() => AbortSignal | null} signal null while the page is not connected
    */
   constructor(api, model, signal) {
     this.api = api;
@@ -26,7 +26,7 @@ export class Refresher {
   }
 
   /**
-   * Refresh these soon.
+   * Refresh these items soon.
    * @param {string[]} ids
    */
   refresh(ids) {
@@ -35,8 +35,7 @@ export class Refresher {
   }
 
   /**
-   * Refresh these, and everything that is due: its blockers may have changed without a
-   * fact about it.
+   * Refresh these items and all due items, because blockers may change without a fact.
    * @param {string[]} ids
    */
   refreshDue(ids = []) {
@@ -47,7 +46,7 @@ export class Refresher {
     this.refreshOverdue();
   }
 
-  /** Refresh what became due as time passed, without a fact. */
+  /** Refresh items that became due without a fact. */
   refreshOverdue() {
     const now = this.model.clock.now();
     for (const { maintenance, due } of this.model.live()) {
@@ -57,7 +56,7 @@ export class Refresher {
     this.start();
   }
 
-  /** Request what is out of date, with a pause between requests. */
+  /** Request outdated data, with a pause between requests. */
   start() {
     const signal = this.signal();
     if (this.isBusy || !signal || this.model.link.state === "lost") return;
@@ -65,7 +64,7 @@ export class Refresher {
     this.isBusy = true;
     void this.fetchChanged(signal)
       .then(() => (this.failures = 0))
-      .catch(() => (this.failures += 1)) // what was not refreshed stays dirty
+      .catch(() => (this.failures += 1)) // items that were not refreshed stay dirty
       .finally(() => setTimeout(() => this.resume(), this.pause()));
   }
 

@@ -152,8 +152,8 @@ function useAdvance() {
 }
 
 /**
- * Progress of an advance, which stops at everything that becomes due on the way.
- * @param {{target: number | null}} props null while the clock stands still
+ * Progress of an advance, which stops whenever something becomes due along the way.
+ * @param {{target: number | null}} props null if the clock is not advancing
  */
 function Progress({ target }) {
   const now = useNow();
@@ -175,8 +175,8 @@ function Progress({ target }) {
  * @param {string} name
  */
 export function describeClock(name) {
-  if (name === "manual") return "stands still until advanced";
-  return `runs at ${rateOf(name)} times real time`;
+  if (name === "manual") return "paused until advanced";
+  return `runs ${rateOf(name)} times as fast as real time`;
 }
 
 /**

@@ -18,8 +18,8 @@ const REQUESTS = {
 };
 
 /**
- * All bars appear at the same time, so that none moves another. The CSS variable
- * `--bars` has their height, for other content at the bottom of the page.
+ * All bars appear at the same time, so that none shifts another. The CSS variable
+ * `--bars` contains their total height, for other content at the bottom of the page.
  */
 export function StatusBar() {
   const { faults, limits, health } = useModel();
@@ -64,11 +64,11 @@ function LimitBar({ limits }) {
  */
 export function describeLimits(limits) {
   if (!limits.length) return "";
-  return `Over their limits: ${limits.map(({ text }) => text).join("; ")}`;
+  return `Limits exceeded: ${limits.map(({ text }) => text).join("; ")}`;
 }
 
 /**
- * Problems that the service reports. Screen readers announce them without their age,
+ * Problems reported by the service. Screen readers announce them without their age,
  * which changes every second.
  * @param {{problems: Problem[]}} props
  */
@@ -102,10 +102,12 @@ export function describeProblem({ text, seconds }, elapsed) {
   return seconds === null ? text : `${text} (for ${countdown(seconds * 1000 + elapsed)})`;
 }
 
+const FAULTY = "VMs receive intentionally faulty responses.";
+
 /** @param {{faults: Fault[]}} props */
 function FaultBar({ faults }) {
   const text = faults.length
-    ? `${count(faults.length, "fault")} active: VMs get wrong responses on purpose.`
+    ? `${count(faults.length, "fault")} active. ${FAULTY}`
     : "";
   return html`<div>
     <p class="hidden" role="status">${text}</p>

@@ -7,7 +7,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "../view.js";
 
 const NARROW = "(max-width: 899px)"; // as in story.css
 
-/** Return whether the story covers the page instead of being next to it. */
+/** Return whether the story covers the page instead of appearing next to it. */
 export function useNarrow() {
   const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
   useEffect(() => {

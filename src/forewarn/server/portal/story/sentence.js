@@ -1,13 +1,13 @@
-// Sentences of the service, rendered with commands as code, times in the viewer's time
-// zone, and ids as links.
+// Sentences from the service, rendered with commands as code, times in the viewer's
+// time zone, and IDs as links.
 
 import { Time } from "../components.js";
 import { hashOf, routeOf } from "../route.js";
 import { html, useMemo } from "../view.js";
 
 /**
- * @param {{text: string, isPlain?: boolean}} props plain: without links, for use
- *   inside a link
+ * @param {{text: string, isPlain?: boolean}} props `isPlain`: without links, for
+ *   use inside a link
  */
 export function Sentence({ text, isPlain = false }) {
   const pieces = useMemo(() => splitSentence(text), [text]);
@@ -29,7 +29,7 @@ function Id({ id, isPlain }) {
 }
 
 /**
- * A link that opens the story of a maintenance next to the current page.
+ * A link that opens a maintenance story next to the current page.
  * @param {{id: string, children?: unknown}} props
  */
 export function StoryLink({ id, children }) {

@@ -1,5 +1,5 @@
-// Story panel: status, history and details of one maintenance. It is next to the page,
-// or covers it on narrow screens.
+// Story panel: status, history and details of one maintenance operation. The panel is
+// next to the page; on narrow screens, it covers the page.
 
 import { MaintenanceActions } from "../actions/buttons.js";
 import { Standing, Time, titleOf } from "../components.js";
@@ -129,7 +129,7 @@ function Details({ item }) {
 
 /**
  * @typedef {object} StoryData
- * @property {Item | null} item null if the service does not show it
+ * @property {Item | null} item null if the service does not return it
  * @property {import("../types").Explanation} explanation
  * @property {import("../types").Story} story
  */
@@ -160,7 +160,7 @@ function useStory(id) {
         if (!request.signal.aborted) setError(failure.message);
       });
     return () => request.abort();
-  }, [id, last, item?.due, model.clock.reported]); // sentences mention the time left
+  }, [id, last, item?.due, model.clock.reported]); // for the remaining time
 
   return { data: data && { ...data, item }, error };
 }

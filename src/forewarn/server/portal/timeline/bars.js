@@ -1,4 +1,4 @@
-// Bars of the timeline: start, end and marks of a maintenance.
+// Timeline bars: the start, end and marks of a maintenance operation.
 
 import { standingOf } from "../components.js";
 
@@ -14,7 +14,7 @@ import { standingOf } from "../components.js";
  */
 
 /**
- * @typedef {object} Moments times of an item in ms, parsed once
+ * @typedef {object} Moments an item's times in ms, parsed once
  * @property {number} announced
  * @property {number} notBefore
  * @property {number} startsAt its latest start, if it has not started
@@ -72,7 +72,7 @@ export function barOf(item, events, now, tail) {
 }
 
 /**
- * Return start, work and end of an item.
+ * Return the start, work and end times of an item.
  * @param {Moments} moments
  * @param {number} now
  * @param {number} tail

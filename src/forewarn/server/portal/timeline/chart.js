@@ -32,7 +32,7 @@ import { positionOf, ticksOf } from "./scale.js";
 const ROW = 36; // px
 const SKELETON_LANES = 6; // drawn while data is loading
 const BARS_PER_LANE = 5; // drawn at once, on average
-const MOST_ROWS = 6; // of a lane, until the user expands it
+const MOST_ROWS = 6; // per lane, until the user expands it
 
 const WITH_SECONDS = 10 * 60_000; // ms; the axis of a shorter range shows seconds
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
@@ -152,7 +152,7 @@ function NowLine({ range, width }) {
 }
 
 /**
- * The label of that line on the axis.
+ * The label of the current-time line on the axis.
  * @param {{range: TimeRange, width: number}} props
  */
 function NowLabel({ range, width }) {
@@ -196,7 +196,7 @@ function LaneRow({ name, bars, by, range, width, now }) {
     ${
       (hidden > 0 || isWhole) &&
       html`<button class="quiet rest" onClick=${() => setWhole(!isWhole)}>
-      ${isWhole ? "Show fewer" : `Show ${hidden} more of ${title}`}
+      ${isWhole ? "Show fewer" : `Show ${hidden} more in ${title}`}
     </button>`
     }
   </li>`;
@@ -246,8 +246,8 @@ function slotStyle({ left, width, row }) {
 }
 
 /**
- * Position an element by a transform: it moves as time passes, and a transform needs no
- * new layout and is not a layout shift.
+ * Position an element with a transform, because it moves as time passes. A transform
+ * needs no new layout and does not count as a layout shift.
  * @param {number} left
  * @param {number} top
  */

@@ -1,4 +1,4 @@
-// The user's choices on the timeline; some are kept in the browser's storage.
+// The user's timeline settings; some are kept in the browser's storage.
 
 import { useMemo, useState } from "../view.js";
 import { SPANS } from "./scale.js";
@@ -20,7 +20,7 @@ const STORAGE_KEY = "forewarn.timeline";
 export const PAGE_SIZE = 100; // lanes or rows
 
 /**
- * Return the choices, and the function that changes them.
+ * Return the settings and the function that changes them.
  * @returns {Choice}
  */
 export function useChoice() {

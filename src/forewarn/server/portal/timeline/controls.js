@@ -1,4 +1,4 @@
-// Controls of the timeline: toolbar, shown range, legend, and the Show more button.
+// Timeline controls: toolbar, visible range, legend, and the Show more button.
 
 import { local, span, utc } from "../times.js";
 import { html, useMemo } from "../view.js";
@@ -8,7 +8,7 @@ import { pan, SPANS, zoom } from "./scale.js";
 /** @typedef {import("./choice.js").Choice} Choice */
 /** @typedef {import("./scale.js").TimeRange} TimeRange */
 
-export const ZOOM = 1.5; // factor of one key press or click
+export const ZOOM = 1.5; // factor for one key press or click
 export const PAN = 0.25; // share of the range
 
 const LANES = /** @type {const} */ ([
@@ -28,7 +28,7 @@ export function Toolbar({ choice, now }) {
 }
 
 /**
- * The range that is shown, as text.
+ * The visible range, as text.
  * @param {{choice: Choice, range: TimeRange, now: number, isReady: boolean}} props
  */
 export function RangeText({ choice, range, now, isReady }) {
@@ -151,14 +151,14 @@ export function Legend() {
       )}
     </ul>
     <p class="hint">
-      Drag or <kbd>←</kbd> <kbd>→</kbd> to move, <kbd>Ctrl</kbd> + wheel or
-      ${" "}<kbd>+</kbd> <kbd>−</kbd> to zoom.
+      To move, drag or press <kbd>←</kbd> <kbd>→</kbd>. To zoom, use <kbd>Ctrl</kbd> +
+      ${" "}scroll or press <kbd>+</kbd> <kbd>−</kbd>.
     </p>
   </div>`;
 }
 
 /**
- * The number of lanes or rows that are shown, and a button to show more.
+ * The number of visible lanes or rows, and a button to show more.
  * @param {{choice: Choice, shown: number, all: number, noun: string}} props
  */
 export function More({ choice, shown, all, noun }) {

@@ -1,4 +1,4 @@
-// Lanes of the timeline: one per host or group, with its bars.
+// Timeline lanes: one per host or group, with its bars.
 
 import { barOf, extentOf, momentsOf } from "./bars.js";
 import { laneTitle } from "./phrases.js";
@@ -74,8 +74,8 @@ function eventsByLane({ maintenance }, { by, hostOf }) {
 }
 
 /**
- * Return the events of a group. It has several if its VMs are in several update
- * domains, or do not see each other's events.
+ * Return the events of a group. A group has several events if its VMs are in several
+ * update domains, or if they do not see each other's events.
  * @param {string} group
  * @param {ScheduledEvent[]} events
  */
@@ -113,7 +113,7 @@ export function hostsOf({ hosts, vms }) {
  * Return the lanes that are drawn at once.
  * @param {Lane[]} lanes
  * @param {number} mostLanes
- * @param {number} mostBars of all lanes; the first lane may have more
+ * @param {number} mostBars in all lanes; the first lane may have more
  */
 export function firstLanes(lanes, mostLanes, mostBars) {
   let bars = 0;

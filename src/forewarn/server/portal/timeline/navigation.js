@@ -1,4 +1,4 @@
-// Navigation on the timeline by dragging, mouse wheel and keys.
+// Timeline navigation with dragging, the mouse wheel and keys.
 
 import { useEffect, useRef } from "../view.js";
 import { PAN, ZOOM } from "./controls.js";
@@ -22,7 +22,7 @@ const KEYS = {
 };
 
 /**
- * Pan and zoom by keys while the focus is on the page.
+ * Pan and zoom with keys while the focus is on the page.
  * @param {Ref} section
  * @param {Choice} choice
  * @param {number} now
@@ -46,7 +46,7 @@ export function useKeys(section, choice, now) {
 }
 
 /**
- * Pan and zoom by pointer and wheel.
+ * Pan and zoom with the pointer and the mouse wheel.
  * @param {Ref} chart
  * @param {Ref} track element that is as wide as the range
  * @param {Choice} choice

@@ -7,7 +7,7 @@ import { local, span, utc } from "../times.js";
 /** @typedef {import("./bars.js").Mark} Mark */
 /** @typedef {import("./lanes.js").By} By */
 
-/** Statuses that only the color of a bar shows; the bar's label starts with them. */
+/** Statuses shown only by the bar's color, so the bar's label starts with them. */
 const LABELED = new Set(["stuck", "blocked", "canceled", "failed"]);
 const BY = { approved: "approved by", seen: "seen by" };
 const NO_LANE = { host: "No host", group: "No group" };

@@ -1,4 +1,4 @@
-// Time scale: the range that is shown, zooming, panning, and ticks of the axis.
+// Time scale: the visible range, zooming, panning, and axis ticks.
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -19,7 +19,7 @@ const DAY = 24 * HOUR;
 
 /** @typedef {{at: number, isDay: boolean}} Tick */
 
-/** Ranges with a button. */
+/** Ranges that have a button. */
 export const SPANS = [
   { label: "15 min", span: 15 * MINUTE },
   { label: "1 h", span: HOUR },
@@ -30,7 +30,7 @@ export const SPANS = [
 
 const SHORTEST = MINUTE;
 const LONGEST = 60 * DAY;
-const STEPS = 20; // a range that follows now moves in steps of this fraction
+const STEPS = 20; // per range; a range that follows the current time moves in steps
 const MARGIN = 1.2; // factor, so that `fit` leaves room on both sides
 
 /** Possible distances between two ticks, smallest first. */
@@ -83,7 +83,7 @@ export function pan(view, share, now) {
 }
 
 /**
- * Return a view of all these times.
+ * Return a view that includes all these times.
  * @param {number[]} moments at least one
  * @returns {View}
  */
@@ -105,7 +105,7 @@ export function positionOf(at, { from, to }, width) {
 }
 
 /**
- * Return the ticks of the axis: round times in the viewer's time zone.
+ * Return the axis ticks: round times in the viewer's time zone.
  * @param {TimeRange} range
  * @param {number} width in px
  * @param {(at: number) => number} [offset] of the zone, in ms; for tests

@@ -70,7 +70,7 @@ function useNowInSteps(step) {
 }
 
 /**
- * Load everything that the range shows.
+ * Load everything in the range.
  * @param {Choice} choice
  * @param {TimeRange} range
  * @returns {boolean} whether it is loaded
@@ -98,7 +98,7 @@ function useData({ by, view }, range) {
 }
 
 /**
- * Shown if there are no lanes: why, and what to do.
+ * Shown if there are no lanes: explains why and what to do.
  * @param {{choice: Choice, now: number}} props
  */
 function Nothing({ choice, now }) {
@@ -106,7 +106,7 @@ function Nothing({ choice, now }) {
   const { fleet, items } = model;
   if (fleet && !fleet.vms.name.length && !items.size) {
     return html`<div class="empty">
-      <p>There are no VMs in the fleet yet. Create a fleet file and apply it:</p>
+      <p>There are no VMs in the fleet yet. Create a fleet file, and then run:</p>
       <p><code>forewarn fleet apply fleet.toml</code></p>
     </div>`;
   }
@@ -121,7 +121,7 @@ function Nothing({ choice, now }) {
     const extents = live.map((item) => extentOf(momentsOf(item), now, 0));
     const all = fit(extents.flatMap(({ from, to }) => [from, to]));
     return html`<div class="empty">
-      <p>No maintenance in this period, but there is some before or after it.</p>
+      <p>There is maintenance before or after this period, but none within it.</p>
       <p>
         <button onClick=${() => choice.set({ view: all })}>
           Show ${count(live.length, "maintenance operation")}
@@ -130,7 +130,10 @@ function Nothing({ choice, now }) {
     </div>`;
   }
   return html`<div class="empty">
-    <p>No maintenance in this period, and none is announced. To announce some:</p>
+    <p>
+      This period has no maintenance, and none is announced. To announce maintenance,
+      run:
+    </p>
     <p><code>forewarn announce Reboot --host NAME</code></p>
   </div>`;
 }
