@@ -198,7 +198,7 @@ def test_operators_but_not_groups_see_why_the_driver_failed(system: System) -> N
     for group, is_shown in ((None, True), ("web", False)):
         explanation = explain_maintenance(system.engine, maintenance.id, group=group)
         texts = "\n".join(wait.text for wait in explanation.waits)
-        assert (f"web-0: {fact.detail}." in texts) is is_shown
+        assert (f"Reason: {fact.detail}." in texts) is is_shown
 
 
 # --- close -------------------------------------------------------------------
