@@ -87,7 +87,7 @@ def sentence(entry: e.RecordedEntry) -> str:  # noqa: C901  # a case for each ki
         case e.StartedEntry():
             return _started(entry)
         case e.GoneEntry():
-            return "the event was canceled" if entry.canceled else "the event is over"
+            return "the event was canceled" if entry.canceled else "the event has ended"
         case e.OverEntry():
             return f"finished{_suffix(': ', entry.outcome)}"
         case e.BeganEntry():
@@ -209,7 +209,7 @@ def _blind(entry: e.BlindEntry) -> str:
 def _name_mismatch(entry: e.NameMismatchEntry) -> str:
     if entry.reason is None:
         return "the agent's name for this VM is correct again"
-    return f"the agent may miss events of this VM: {entry.reason}"
+    return f"the agent may miss events for this VM: {entry.reason}"
 
 
 def _unknown(entry: e.UnknownEntry) -> str:

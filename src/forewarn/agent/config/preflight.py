@@ -58,9 +58,9 @@ def _command(command: Sequence[str]) -> Iterator[str]:
 def _taken_literally(path: str) -> str:
     """Return a hint for a path that only a shell would interpret."""
     if re.search(r"\s", path):
-        return '; in a list, write each word separately: ["drain", "--now"]'
+        return '; in a list, each word must be a separate string: ["drain", "--now"]'
     if "$" in path or "~" in path:
-        return "; ~ and $ need a shell: write a string instead of a list"
+        return "; only a shell expands ~ and $; use a string instead of a list"
     return ""
 
 

@@ -293,7 +293,7 @@ def _problem(copies: _Copies, latest: object, former: object) -> str:
     if isinstance(former, EventState):
         return f"{wrong}; using the older copy"
     lost = f"cannot use the older copy either: {former or 'it is missing'}"
-    return f"{wrong}; {lost}; moved both aside, so the event counts as new"
+    return f"{wrong}; {lost}; moved both copies aside, so the event is treated as new"
 
 
 def _cannot_write(copies: _Copies, error: OSError) -> Unavailable:
