@@ -268,10 +268,13 @@ def _mac_of(card: str) -> bytes:
     try:
         reply = _ioctl(card, _GET_MAC)
     except OSError as error:
-        raise Unreachable(f"network card {card!r} not found") from error
+        raise Unreachable(f"network interface {card!r} not found") from error
     kind, mac = struct.unpack_from("H6s", reply, _NAME_SIZE)
     if kind != _ETHERNET:
-        raise Unreachable(f"network card {card!r} is not Ethernet; DHCP needs Ethernet")
+        raise Unreachable(
+            f"network interface {card!r} is not an Ethernet interface, which DHCP"
+            " requires"
+        )
     return bytes(mac)
 
 

@@ -108,7 +108,7 @@ def _only(text: str) -> list[str]:
 
 
 _texts = secret(
-    list_of(read_text, "", least=1, split=_only), "text, or a list of strings"
+    list_of(read_text, "", least=1, split=_only), "a string, or a list of strings"
 )
 
 

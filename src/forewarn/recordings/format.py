@@ -196,7 +196,7 @@ def _parse_header(text: str) -> RecordingHeader:
     plain = _parse_object(text)
     if plain.get("recording") != VERSION:
         raise Malformed(
-            f"the first line is not a header of recording format {VERSION}; either"
+            f"the first line is not a header in recording format {VERSION}; either"
             " the file is not a recording, or a newer version of forewarn created"
             " it"
         )

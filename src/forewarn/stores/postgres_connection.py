@@ -263,7 +263,7 @@ def translated_errors() -> Iterator[None]:
         yield
     except psycopg.Error as error:
         if error.sqlstate == _TOO_LONG:
-            raise InvalidInput("a text is too long for the store") from error
+            raise InvalidInput("a value is too long for the store") from error
         if error.sqlstate in _DAMAGE:
             raise StoreDamaged(f"the store {describe_error(error)}") from error
         if isinstance(error, LostBeforeCommit):
@@ -272,8 +272,8 @@ def translated_errors() -> Iterator[None]:
             raise Unavailable(f"the store {describe_error(error)}") from error
         if (error.sqlstate or "").startswith(_CHANGED):
             raise Unavailable(
-                f"the store {describe_error(error)}; its tables have been changed:"
-                " undo the change, or restore a backup"
+                f"the store {describe_error(error)}; the structure of its tables was"
+                " changed: undo the change, or restore a backup"
             ) from error
         raise  # bugs in our code
 

@@ -69,7 +69,7 @@ def sentence(entry: e.RecordedEntry) -> str:  # noqa: C901  # a case for each ki
         case e.SeenEntry():
             return _seen(entry)
         case e.CameBackEntry():
-            return "announced again with the same id"
+            return "announced again with the same ID"
         case e.DecidedEntry():
             return _decided(entry)
         case e.HookBeganEntry():

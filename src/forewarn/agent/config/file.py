@@ -398,8 +398,9 @@ def _odd_approval(rule: Rule) -> Iterator[str]:
     prepares = HookPoint.PREPARE in rule.hooks
     if rule.approve is ApprovalPolicy.AFTER_HOOKS and not prepares:
         yield (
-            "has no `prepare` hooks, so it approves events as soon as they are seen;"
-            ' set approve to "at-once" if you want this, or to "never"'
+            "has no `prepare` hooks, so it approves events as soon as it sees them;"
+            ' set approve to "at-once" if this is intended, or to "never"'
+            " otherwise"
         )
     if rule.ready is not None and rule.together is not SharedApproval.WHEN_READY:
         yield 'has a `ready` hook, which has no effect without together = "when-ready"'

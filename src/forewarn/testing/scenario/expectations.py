@@ -30,9 +30,7 @@ WITHIN = StepKey(
     help="how long it may take; default: `patience`",
     field="seconds",
 )
-BY = StepKey(
-    name="by", kind=values.VM, help="the VM that must approve it; default: any"
-)
+BY = StepKey(name="by", kind=values.VM, help="VM that must approve it; default: any")
 AFTER_MARK = StepKey(
     name="after_mark",
     kind=values.TEXT,
@@ -41,7 +39,7 @@ AFTER_MARK = StepKey(
 FOR = StepKey(
     name="for",
     kind=values.REAL_DURATION,
-    help="how long this must hold; default: 0s, check once",
+    help="how long this must remain true; default: 0s (check once)",
     field="seconds",
 )
 TIMES = StepKey(
@@ -93,10 +91,12 @@ def _check_visible(step: s.ExpectStep, names: StepNames) -> None:
     is_seen = step.expectation is Expectation.SEEN
     if is_seen and names.vm and not names.sees(names.vm, event):
         raise InvalidInput(
-            f'the program acts as {names.vm}, which does not see "{event}"'
+            f'the program runs on {names.vm}, which does not see "{event}"'
         )
     if by is not None and not names.sees(by, event):
-        raise InvalidInput(f'{by} does not see "{event}", so it cannot approve it')
+        raise InvalidInput(
+            f'{by} cannot approve "{event}" because the event is not visible to it'
+        )
 
 
 # --- faults ------------------------------------------------------------------
@@ -125,7 +125,7 @@ VMS = StepKey(
 ON = StepKey(
     name="on",
     kind=values.one_of(*FaultOn),
-    help="kind of requests to affect; default: any",
+    help="kind of requests to affect; default: all",
 )
 DELAY = StepKey(
     name="delay",
@@ -135,7 +135,7 @@ DELAY = StepKey(
 RETRY_AFTER = StepKey(
     name="retry_after",
     kind=values.whole(0, 86_400),
-    help="seconds in the Retry-After header; default: 1",
+    help="value of the Retry-After header, in seconds; default: 1",
 )
 
 
@@ -174,7 +174,7 @@ FAULTS: tuple[StepForm, ...] = (
         RETRY_AFTER,
         *_FILTERS,
     ),
-    _fault([None, FaultTrait.READS], "return errors, or break responses", *_FILTERS),
+    _fault([None, FaultTrait.READS], "return errors or invalid responses", *_FILTERS),
     _fault([FaultTrait.SERVICE], "refuse connections from all VMs"),
     StepForm(verb=CLEAR, make=lambda _row, _names: s.ClearFaultsStep()),
 )

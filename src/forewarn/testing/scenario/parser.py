@@ -49,28 +49,28 @@ TITLE = StepKey(
 DESCRIPTION = StepKey(
     name="description",
     kind=values.TEXT,
-    help="the situation, and what a program should do",
+    help="the situation, and what the program should do",
 )
 VM = StepKey(
     name="vm",
     kind=values.VM,
-    help="VM in which the program runs; default: the first VM of the fleet",
+    help="VM on which the program runs; default: the first VM of the fleet",
 )
 FLEET = StepKey(
     name="fleet",
     kind=_part("a path, or a table"),
-    help="path of a fleet file, relative to this file, or its content as a table;"
-    " default: the demo fleet",
+    help="path of a fleet file, relative to this file, or a table with the same"
+    " content; default: the demo fleet",
 )
 PATIENCE = StepKey(
     name="patience",
     kind=values.REAL_DURATION,
-    help="how long expectations without `within` wait; default: 10s",
+    help="how long to wait for expectations that have no `within`; default: 10s",
 )
 THROUGHOUT = StepKey(
     name="throughout",
     kind=_part("a table"),
-    help="what is expected during the whole scenario",
+    help="expectations for the whole scenario",
 )
 STEPS = StepKey(
     name="steps",
@@ -175,7 +175,7 @@ def _fleet(plain: Mapping[str, object], top: Location) -> Fleet | None:
         elif isinstance(source, str) and source.strip():
             fleet = fleet_of(top.folder / source)
         else:
-            expected = "a path, or a table as in a fleet file"
+            expected = "a path, or a table in the format of a fleet file"
             raise InvalidInput(f"fleet: {invalid_value(expected, source)}")
         if not fleet.vms:
             raise InvalidInput("the fleet has no VMs")
@@ -287,12 +287,15 @@ def _form(
 
 def _no_verb(table: Mapping[str, object], given: Sequence[str], forms: Forms) -> str:
     if given:
-        return f"a step has one verb, not {join_all(given)}; make each a separate step"
+        return (
+            f"a step can have only one verb, not {join_all(given)}; use a separate"
+            " step for each"
+        )
     for name in table:
         near = nearest(name, forms)
         if near is not None:
             return f'{name}: unknown key; did you mean "{near}"?'
-    return f"no verb; expected one of: {', '.join(forms)}"
+    return f"the step has no verb; expected one of: {', '.join(forms)}"
 
 
 def _check_choice(table: Mapping[str, object], form: StepForm) -> None:

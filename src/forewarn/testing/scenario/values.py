@@ -79,7 +79,7 @@ def _either(texts: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-TEXT = _plain(read_text, {"type": "string", "pattern": r"\S"}, "non-empty text")
+TEXT = _plain(read_text, {"type": "string", "pattern": r"\S"}, "a non-empty string")
 FLAG = _plain(read_flag, {"type": "boolean"}, "`true` or `false`")
 _ID_SCHEMA: Schema = {"type": "string", "pattern": f"^{FLEET_NAME.pattern}$"}
 ID = _plain(read_name, _ID_SCHEMA, "a name of your choice")

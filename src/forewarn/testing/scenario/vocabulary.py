@@ -30,13 +30,13 @@ ANNOUNCE = StepKey(
     help="announce an event of this type",
     field="type",
 )
-VMS = StepKey(name="vms", kind=values.VMS, help="the VMs that it affects")
-HOST = StepKey(name="host", kind=values.HOST, help="the host that it affects")
-GROUP = StepKey(name="group", kind=values.GROUP, help="the group that it affects")
+VMS = StepKey(name="vms", kind=values.VMS, help="VMs to affect")
+HOST = StepKey(name="host", kind=values.HOST, help="host whose VMs to affect")
+GROUP = StepKey(name="group", kind=values.GROUP, help="group whose VMs to affect")
 DURATION = StepKey(
     name="duration",
     kind=values.SERVICE_DURATION,
-    help="how long it takes, in whole seconds; default: 9 s for a Freeze, otherwise"
+    help="expected duration, in whole seconds; default: 9 s for a Freeze, otherwise"
     " unknown",
 )
 
@@ -88,7 +88,7 @@ ANNOUNCING = StepForm(
         ),
         DURATION,
         StepKey(
-            name="description", kind=values.TEXT, help="Description in the document"
+            name="description", kind=values.TEXT, help="description in the document"
         ),
         StepKey(
             name="live_migration",
@@ -99,18 +99,20 @@ ANNOUNCING = StepForm(
         StepKey(
             name="source",
             kind=values.one_of(*EventSource),
-            help="who caused it; default: User for a Terminate, otherwise Platform",
+            help="who initiated it; default: User for a Terminate, otherwise Platform",
         ),
         StepKey(name="reason", kind=values.TEXT, help="reason shown in the journal"),
         StepKey(
             name="emergency",
             kind=values.FLAG,
-            help="allow less notice than the minimum, or none; requires a `reason`",
+            help=(
+                "allow less than the minimum notice, or no notice; requires a `reason`"
+            ),
         ),
         StepKey(
             name="ignore_blockers",
             kind=values.FLAG,
-            help="with `emergency`: start even if other maintenance blocks it",
+            help="start even if other maintenance blocks it; requires `emergency`",
         ),
         AS,
     ),
@@ -123,12 +125,12 @@ ANNOUNCING = StepForm(
 
 
 _OPERATIONS = {
-    VmOperation.RESTART: "restart a VM, as its user would",
-    VmOperation.REDEPLOY: "move a VM to another host, as its user would",
-    VmOperation.REIMAGE: "replace the system disk of a VM, as its user would",
+    VmOperation.RESTART: "restart a VM on behalf of its user",
+    VmOperation.REDEPLOY: "move a VM to another host on behalf of its user",
+    VmOperation.REIMAGE: "replace a VM's system disk on behalf of its user",
     VmOperation.EVICT: "evict a spot VM",
-    VmOperation.DELETE: "delete a VM, after a Terminate if its scale set has terminate"
-    " notice",
+    VmOperation.DELETE: "delete a VM, after a Terminate event if its scale set uses"
+    " terminate notifications",
 }
 
 
@@ -189,7 +191,9 @@ _BY = StepKey(name="by", kind=values.VM, help="VM that approves", is_needed=True
 def _approve(row: StepTable, names: StepNames) -> s.Step:
     event, by = row.must(_APPROVE), row.must(_BY)
     if not names.sees(by, event):
-        raise InvalidInput(f'{by} does not see "{event}", so it cannot approve it')
+        raise InvalidInput(
+            f'{by} cannot approve "{event}" because the event is not visible to it'
+        )
     return s.ApproveStep(event=event, by=by)
 
 
@@ -205,13 +209,13 @@ _ADVANCE = StepKey(
 _ADVANCE_TO = StepKey(
     name="advance_to",
     kind=values.one_of("start", "end"),
-    help="advance the clock until an event starts or is over",
+    help="advance the clock until an event starts or ends",
 )
 _OF = _of_event("of", "event that starts or ends")
 _OUTAGE = StepKey(
     name="outage",
     kind=values.SERVICE_DURATION,
-    help="simulate an outage of the service that lasts this long on its clock",
+    help="simulate a service outage of this length, measured on the service's clock",
     field="lasts",
 )
 _REAL = StepKey(
@@ -235,11 +239,11 @@ VERBS: tuple[StepForm, ...] = (
     ANNOUNCING,
     *(_operate(operation, _OPERATIONS[operation]) for operation in VmOperation),
     _of_host(
-        "maintain", "announce planned maintenance of a host", s.MaintainStep, _TYPE, AS
+        "maintain", "announce planned maintenance on a host", s.MaintainStep, _TYPE, AS
     ),
     _of_host(
         "degraded",
-        "predict that a host will fail; its VMs are redeployed",
+        "announce that a host is predicted to fail and its VMs will be redeployed",
         s.DegradeStep,
         _FAILS_BY,
         AS,
@@ -251,7 +255,9 @@ VERBS: tuple[StepForm, ...] = (
         make=making(s.CancelStep),
     ),
     StepForm(
-        verb=_of_event("complete", "report the work of started maintenance as done"),
+        verb=_of_event(
+            "complete", "report that the work of maintenance that has started is done"
+        ),
         make=making(s.CompleteStep),
     ),
     StepForm(verb=_APPROVE, keys=(_BY,), make=_approve),

@@ -60,10 +60,12 @@ class NewToken(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: StrictStr = Field(description="name of its holder in the journal")
+    name: StrictStr = Field(
+        description="name that identifies the token's holder in the journal"
+    )
     role: StrictStr = Field(description="viewer, operator, admin or group")
     group: StrictStr | None = Field(
-        None, description="the group that a token with the role group is limited to"
+        None, description="group to which a token with the role `group` is limited"
     )
     expires_in_seconds: StrictInt | None = Field(None, ge=1, le=_MAX_LIFETIME)
     expires_at: StrictStr | None = Field(None, description="RFC 3339 with a time zone")
@@ -74,7 +76,7 @@ def create_token(services: ServicesDep, by: Caller, body: NewToken) -> Json:
     """Create a token. Only this response contains its text."""
     seconds, at = body.expires_in_seconds, body.expires_at
     if seconds is not None and at is not None:
-        raise InvalidInput("give expires_in_seconds or expires_at, not both")
+        raise InvalidInput("specify either expires_in_seconds or expires_at, not both")
     token, text = services.tokens.create(
         body.name,
         read_choice(Role, body.role, "role"),

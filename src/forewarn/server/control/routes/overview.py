@@ -33,8 +33,8 @@ _Id = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=255)]] | None,
     Query(
         max_length=_MAX_IDS,
-        description="id of a maintenance or event, in any phase; may be repeated."
-        " Returns only these, without paging",
+        description="ID of a maintenance operation or event in any phase; may be"
+        " repeated. The response contains only these operations, on one page",
     ),
 ]
 _Since = Annotated[
