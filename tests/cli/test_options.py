@@ -24,7 +24,7 @@ def test_switch_can_be_set_in_the_environment(
     ("variable", "value", "said"),
     [
         ("ALL", "perhaps", 'expected true or false, not "perhaps"'),
-        ("URL", "soon", "'soon' is not a URL; write it like http://"),
+        ("URL", "soon", "'soon' is not a URL; for example, http://"),
     ],
 )
 def test_a_wrong_value_names_its_variable(

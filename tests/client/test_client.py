@@ -288,7 +288,7 @@ BAD = {
         Misunderstood,
         "larger than 16 MB",
     ),
-    "redirect": (respond(status=302, Location="/x"), Refused, "does not redirect"),
+    "redirect": (respond(status=302, Location="/x"), Refused, "do not redirect"),
     "bad request": (respond({"error": "no header"}, 400), Refused, "no header"),
     "unexpected 304": (respond(status=304), Misunderstood, "without If-None-Match"),
     "forbidden": (respond(b"", 403), Refused, "403"),

@@ -30,7 +30,7 @@ SERVE = "Serve on an address that VMs can reach"
 
 FOUND = f"""\
 forewarn: trying http://169.254.169.254
-forewarn: requesting the address by DHCP, for up to 15 s
+forewarn: requesting the address via DHCP, for up to 15 s
 forewarn: trying http://{HOST}
 forewarn: found the metadata service at http://{HOST}
 """

@@ -55,7 +55,8 @@ def test_a_second_store_on_the_same_database_is_refused(
     with opened(postgres_store(url)):
         message = refusal(url)
     assert (
-        f"127.0.0.1:{postgres.port}/forewarn is in use by another forewarn" in message
+        f"127.0.0.1:{postgres.port}/forewarn is in use by another forewarn process"
+        in message
     )
     assert "choose another database with --store" in message
 

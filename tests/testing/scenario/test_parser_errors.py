@@ -73,11 +73,11 @@ WRONG = [
     ),
     (
         '{approve = "a", by = "db-0"}',
-        'step 2: db-0 does not see "a", so it cannot approve it',
+        'step 2: db-0 cannot approve "a" because the event is not visible to it',
     ),
     (
         '{expect = "approved", event = "a", by = "db-0"}',
-        'step 2: db-0 does not see "a", so it cannot approve it',
+        'step 2: db-0 cannot approve "a" because the event is not visible to it',
     ),
     (
         '{evict = "web-0"}',
@@ -94,7 +94,7 @@ WRONG = [
     ),
     (
         '{announce = "Reboot", vms = ["web-0"], emergency = true}',
-        "step 2: an emergency needs a reason",
+        "step 2: an emergency requires a reason",
     ),
     (
         '{announce = "Reboot", vms = ["web-0"], duration = "1500ms"}',
@@ -110,7 +110,10 @@ WRONG = [
     ),
     (
         '{advance = "1m", wait = "1s"}',
-        "step 2: a step has one verb, not advance and wait; make each a separate step",
+        (
+            "step 2: a step can have only one verb, not advance and wait; use a"
+            " separate step for each"
+        ),
     ),
     (
         '{anounce = "Reboot", vms = ["web-0"]}',
@@ -145,7 +148,9 @@ def test_number_too_long_to_print_is_refused() -> None:
 
 def test_step_without_a_verb_is_refused_with_the_valid_ones() -> None:
     message = only_error(a_scenario('{zzz = "a"}'))
-    assert message.startswith("line 4: step 1: no verb; expected one of: announce,")
+    assert message.startswith(
+        "line 4: step 1: the step has no verb; expected one of: announce,"
+    )
     assert "announce" in message
     assert "expect" in message
 
@@ -153,7 +158,7 @@ def test_step_without_a_verb_is_refused_with_the_valid_ones() -> None:
 def test_event_invisible_to_the_program_cannot_be_expected() -> None:
     steps = ('{restart = "db-0", as = "a"}', '{expect = "seen", event = "a"}')
     message = only_error(a_scenario(*steps))
-    assert message.endswith('the program acts as web-0, which does not see "a"')
+    assert message.endswith('the program runs on web-0, which does not see "a"')
     assert errors_in(a_scenario(*steps, top='vm = "db-0"')) == []
 
 
@@ -164,7 +169,9 @@ def test_isolated_neighbor_cannot_approve() -> None:
     )
     steps = ('{restart = "a", as = "x"}', '{approve = "x", by = "b"}')
     message = only_error(a_scenario(*steps, fleet=fleet))
-    assert message.endswith('b does not see "x", so it cannot approve it')
+    assert message.endswith(
+        'b cannot approve "x" because the event is not visible to it'
+    )
 
 
 def test_minimum_notice_of_a_terminate_comes_from_its_group() -> None:

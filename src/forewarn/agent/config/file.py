@@ -180,7 +180,7 @@ def _hook(name: str, table: object, above: Location) -> Hook:
     if len(given) > 1:
         location.key("python").refuse("a hook cannot have both `command` and `python`")
     elif not given:
-        location.refuse("a hook needs `command` or `python`")
+        location.refuse("a hook requires `command` or `python`")
     if "/" in settings.get("command", [""])[0]:
         program, *words = settings["command"]
         path = (location.folder / program).absolute()  # else $PATH may be searched

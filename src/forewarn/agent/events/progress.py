@@ -380,5 +380,5 @@ def _outcome(state: EventState) -> str:
         {run.hook for run in state.runs if run.outcome is not HookOutcome.DONE}
     )
     end = "was canceled" if state.started_at is None else "took place"
-    hooks = f"; hooks that did not succeed: {', '.join(failed)}" if failed else ""
+    hooks = f"; unsuccessful hooks: {', '.join(failed)}" if failed else ""
     return f"the event {end}{hooks}"
