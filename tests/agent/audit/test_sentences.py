@@ -81,7 +81,7 @@ def test_an_unknown_event_has_no_story() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (a_line("seen"), "first seen: without a status; it does not name this VM"),
+        (a_line("seen"), "first seen: without a status; it does not list this VM"),
         (a_line("decided", rule=None, why=["x"]), "no rule matches: x"),
         (
             a_hook(outcome="failed", code=3, seconds=1.5),

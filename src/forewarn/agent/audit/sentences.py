@@ -156,9 +156,9 @@ def _story_entry(entry: e.RecordedEntry, first: datetime | None) -> StoryEntry:
 def _seen(entry: e.SeenEntry) -> str:
     status = e.read_text(entry.event_as_shown.get("EventStatus")) or "without a status"
     notice = _suffix(", with ", _duration(entry.notice_seconds), " of notice")
-    affected = "it names this VM" if entry.mine else "it does not name this VM"
+    affected = "it lists this VM" if entry.mine else "it does not list this VM"
     if entry.leader:
-        affected = "it names this VM first"
+        affected = "it lists this VM first"
     return f"first seen: {status}{notice}; {affected}"
 
 

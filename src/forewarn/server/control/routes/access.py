@@ -73,7 +73,7 @@ class NewToken(BaseModel):
 
 @token_router.post("/v1/tokens", response_model=m.NewTokenShownView, status_code=201)
 def create_token(services: ServicesDep, by: Caller, body: NewToken) -> Json:
-    """Create a token. Only this response contains its text."""
+    """Create a token. Only this response contains the secret."""
     seconds, at = body.expires_in_seconds, body.expires_at
     if seconds is not None and at is not None:
         raise InvalidInput("specify either expires_in_seconds or expires_at, not both")
@@ -92,7 +92,7 @@ def create_token(services: ServicesDep, by: Caller, body: NewToken) -> Json:
 def list_tokens(
     services: ServicesDep, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
-    """List the tokens that are not revoked, oldest first."""
+    """List the tokens that have not been revoked, oldest first."""
     del by
     tokens = services.tokens.listed()
     ids = [item.id for item in tokens]
@@ -108,7 +108,7 @@ def list_tokens(
 
 @token_router.delete("/v1/tokens/{name}", status_code=204)
 def revoke_token(services: ServicesDep, by: Caller, name: str) -> None:
-    """Revoke a token by name or id, and close its streams and sessions."""
+    """Revoke a token by name or ID, and close its streams and sessions."""
     services.tokens.revoke(name, by=by.name)
 
 
@@ -125,7 +125,7 @@ def show_session(by: Caller) -> Json:
     "/v1/session", status_code=201, response_model=m.StartedSessionView
 )
 def sign_in(request: Request, services: ServicesDep, by: Caller) -> Response:
-    """Sign in with a token, and start a session of twelve hours.
+    """Sign in with a token, and start a session that lasts twelve hours.
 
     Only this response contains the session key. Each request of the session needs the
     cookie, and the key in the header `Forewarn-Session-Key`.

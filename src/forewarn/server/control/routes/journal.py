@@ -174,8 +174,8 @@ def read_journal(
 ) -> Json:
     """Read the journal, or only the entries that match all filters.
 
-    A page of a long journal may hold few entries or none although more follow, because
-    each request scans a limited part. Continue until `next` is null.
+    If the journal is long, a page may contain few entries, or none, even if more
+    follow, because each request scans a limited part. Continue until `next` is null.
     """
     group = by.group
     services.engine.save_observations()
@@ -249,7 +249,9 @@ def stream(
 def report(
     services: ServicesDep, by: Caller, month: _Month = None, group: _ReportGroup = None
 ) -> MonthlyReport:
-    """Report on one month in UTC: what happened, and whether notice was kept."""
+    """Report on one month (UTC): what happened, and whether VMs got the promised
+    notice.
+    """
     del by
     with at("month"):
         named = None if month is None else month_named(month)
