@@ -58,7 +58,7 @@ def test_healthy_service_has_no_problems() -> None:
         ),
         (
             replace(WELL, threads=[ThreadHealth(name="works", is_alive=False)]),
-            "thread works has ended; restart forewarn (for 0 s)",
+            "thread works has stopped unexpectedly; restart forewarn (for 0 s)",
         ),
     ],
 )

@@ -149,7 +149,7 @@ def _problems(vitals: Vitals) -> Iterator[HealthProblem]:
     for thread in vitals.threads:
         since = thread.failing_since
         if not thread.is_alive:
-            text = f"thread {thread.name} has ended; restart forewarn"
+            text = f"thread {thread.name} has stopped unexpectedly; restart forewarn"
             yield HealthProblem(
                 text=text, seconds=0.0 if since is None else now - since
             )

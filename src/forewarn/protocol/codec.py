@@ -106,7 +106,7 @@ def decode(body: bytes) -> Document:
         raise Malformed("the document is not a JSON object")
     listed = plain.get("Events")
     if not isinstance(listed, list):
-        raise Malformed("the document has no list of Events")
+        raise Malformed("the document has no Events list")
     events = tuple(_event(entry) for entry in listed)
     return Document(
         incarnation=_whole_number(plain.get("DocumentIncarnation"), 0), events=events

@@ -169,7 +169,10 @@ def _live_losses(session: StatementRunner) -> Iterator[str]:
     pairs = {(str(row[0]), str(row[1])) for row in session.rows(_LIVE_GROUPS)}
     for maintenance in live.values():
         if any((group, maintenance.id) not in pairs for group in maintenance.groups):
-            yield f"involved lacks a group of the live maintenance {maintenance.id}"
+            yield (
+                "involved lacks a group of the live maintenance operation"
+                f" {maintenance.id}"
+            )
     for _, name in sorted(pairs):
         if name not in live:
             yield f"maintenance {name} is live in involved, but maintenances lacks it"

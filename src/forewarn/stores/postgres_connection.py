@@ -139,9 +139,9 @@ def read_url(url: str) -> PostgresTarget:
     port, database = parts.get("port", ""), parts.get("dbname", "")
     if "@" in host + port + database or not f"0{port}".replace(",", "").isdigit():
         raise CannotStart(
-            "the URL of the store is not valid; expected"
-            " postgresql://USER:PASSWORD@HOST:PORT/DATABASE; escape special characters"
-            " in the password, such as %40 for @ and %2F for /"
+            "the store URL is not valid; expected"
+            " postgresql://USER:PASSWORD@HOST:PORT/DATABASE; escape special"
+            " characters in the password, such as %40 for @ and %2F for /"
         )
     name = f"{user}{'@' if user else ''}{host}{':' if port else ''}{port}/{database}"
     return PostgresTarget(
@@ -188,7 +188,9 @@ def connect_alone(
     try:
         schema = connection.execute(_SCHEMA).fetchone()
         if schema is None:
-            raise PostgresFailure("has no schema for the tables; check its search_path")
+            raise PostgresFailure(
+                "has no schema in which to create the tables; check its search_path"
+            )
         key = _OURS << 32 | int(str(schema[0]))
         if instead_of is not None:
             connection.execute(_END_HOLDER, [key, instead_of])

@@ -144,7 +144,7 @@ def obstacle(revision: str) -> str | None:
     if _is_known(revision):
         return (
             f"was created by an older version of forewarn (revision {revision}; this"
-            f" version needs {tables.STAMP}); run `forewarn store upgrade --store"
+            f" version requires {tables.STAMP}); run `forewarn store upgrade --store"
             " URL`"
         )
     return (

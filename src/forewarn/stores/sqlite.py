@@ -49,7 +49,7 @@ _REPLAYED = 20_000
 
 _DIALECT: Dialect = sqlite.dialect(paramstyle="named")
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_RESTORE = "restore a backup; `forewarn store check` shows more"
+_RESTORE = "restore a backup; for details, run `forewarn store check`"
 
 _log = logging.getLogger(__name__)
 
@@ -334,8 +334,8 @@ class Sqlite:
         ):
             upgrade()
         report = (
-            f"upgraded {self._path} from revision {revision} to {tables.STAMP}; a copy"
-            f" of the database before the upgrade is in {copy}"
+            f"upgraded {self._path} from revision {revision} to {tables.STAMP}; the"
+            f" previous database was copied to {copy}"
         )
         _log.info(report)
         return report

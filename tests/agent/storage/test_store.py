@@ -292,7 +292,7 @@ def test_a_file_copied_under_another_name_is_refused(
     (file.parent / "E1.json").write_bytes(file.read_bytes())
     loaded = store.load()
     assert loaded.states == {ID: FIRST}
-    assert f"it belongs to event {ID}" in loaded.problems[0]
+    assert f"it contains the state of event {ID}" in loaded.problems[0]
 
 
 def test_a_link_to_a_state_is_not_read(store: StateStore, file: Path) -> None:

@@ -235,7 +235,7 @@ def test_warnings_go_to_standard_error(tmp_path: Path, capsys: Capture) -> None:
     [
         ([], "is not a JSON object"),
         ({}, "has neither Events nor an EventId"),
-        ({"Events": 1}, "the document has no list of Events"),
+        ({"Events": 1}, "the document has no Events list"),
         ({"Events": [{}]}, "an entry in Events has no EventId"),
         ({"what": "gone", "event": "E"}, "audit log without an event"),
     ],

@@ -186,7 +186,7 @@ def test_minimum_notice_of_a_terminate_comes_from_its_group() -> None:
 def test_host_without_vms_is_refused() -> None:
     fleet = 'vms = [{ name = "a" }]\nhosts = [{ name = "h" }]'
     message = only_error(a_scenario('{failed = "h"}', fleet=fleet))
-    assert message.endswith("host h has no VMs, so there would be no event")
+    assert message.endswith("host h has no VMs, so no event would be announced")
 
 
 def test_wrong_step_still_defines_its_name() -> None:

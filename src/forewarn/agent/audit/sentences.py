@@ -166,7 +166,7 @@ def _started(entry: e.StartedEntry) -> str:
     if entry.without_notice:
         return "the event started without notice"
     if entry.approved_elsewhere:
-        return "the event started early, although this agent had not approved it"
+        return "the event started early, even though this agent had not approved it"
     return "the event started early" if entry.early else "the event started"
 
 

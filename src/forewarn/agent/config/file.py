@@ -317,7 +317,7 @@ def _name_hint(name: str) -> str:
         name, [f"on{event_type}{end}.sh" for event_type in EventType for end in ends]
     )
     if near is None:
-        return "; name scripts on<Type>.sh or on<Type>.<step>.sh"
+        return "; script names must have the form on<Type>.sh or on<Type>.<step>.sh"
     return f'; did you mean "{near}"?'
 
 

@@ -67,7 +67,7 @@ def _taken_literally(path: str) -> str:
 def _shell(text: str) -> Iterator[str]:
     shell = SHELL[0]
     if not os.access(shell, os.X_OK):
-        yield f"{shell} does not exist, but the command needs it"
+        yield f"{shell} does not exist, but the command requires it"
         return
     failure = _error_of([shell, "-n", "-c", text])
     if failure is not None:

@@ -285,7 +285,11 @@ def _read(path: Path, stem: str) -> EventState | str | None:
         state = codec.decode(parts[2])
     except Malformed as error:
         return str(error)
-    return state if _stem(state.id) == stem else f"it belongs to event {state.id}"
+    return (
+        state
+        if _stem(state.id) == stem
+        else f"it contains the state of event {state.id}"
+    )
 
 
 def _problem(copies: _Copies, latest: object, former: object) -> str:

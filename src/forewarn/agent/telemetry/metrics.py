@@ -88,7 +88,7 @@ AGENT_METRICS: Sequence[MetricSpec] = (
         "last_document_timestamp_seconds",
         "Time at which the agent last read a document.",
     ),
-    MetricSpec("document_incarnation", "Incarnation of the last document."),
+    MetricSpec("document_incarnation", "Incarnation number of the last document."),
     MetricSpec(
         "events",
         "Events in the last document; `mine` is 1 for events that list this VM.",
@@ -107,7 +107,7 @@ AGENT_METRICS: Sequence[MetricSpec] = (
     MetricSpec("hook_running", "Running hooks."),
     MetricSpec(
         "hook_waiting",
-        "Hooks waiting because `hooks_at_once` hooks, the maximum, are already"
+        "Hooks waiting because the maximum number of hooks (`hooks_at_once`) is"
         " running.",
     ),
     MetricSpec(
@@ -129,13 +129,13 @@ AGENT_METRICS: Sequence[MetricSpec] = (
     ),
     MetricSpec(
         "approvals_total",
-        "Approvals, by the status of the response, or `unreachable`.",
+        "Approvals, by response status, or `unreachable`.",
         labels=("answer",),
         label_values=(("200",),),
     ),
     MetricSpec(
         "approved_elsewhere_total",
-        "Events that started early although this agent had not approved them.",
+        "Events that started early even though this agent had not approved them.",
     ),
     MetricSpec("boots_total", "Restarts of this VM during events."),
     MetricSpec(

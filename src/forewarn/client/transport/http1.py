@@ -227,7 +227,7 @@ def _length(text: str) -> int:
     sizes = {part.strip() for part in text.split(",")}
     size = sizes.pop()
     if sizes or not (size.isascii() and size.isdecimal()) or len(size) > 15:
-        raise Misunderstood(f"the response has an invalid length: {text!r}")
+        raise Misunderstood(f"the response has an invalid Content-Length: {text!r}")
     if int(size) > MAX_BODY:
         raise Misunderstood(f"the response is larger than {MAX_BODY // 1024**2} MB")
     return int(size)

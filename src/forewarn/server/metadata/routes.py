@@ -123,8 +123,8 @@ def _refused_sender(request: Request, hosts: Set[str]) -> Response | None:
         return None
     return error(
         400,
-        f"Bad request. {host} is not a name of this service; use its address, or start"
-        " the service with --metadata-host NAME",
+        f"Bad request. {host} is not a known name for this service; use the"
+        " service's address, or start the service with --metadata-host NAME",
     )
 
 

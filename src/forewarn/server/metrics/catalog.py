@@ -217,8 +217,8 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_vms_unseen",
-            "VMs that have polled since the service started, but not within this"
-            " number of seconds of the service's clock.",
+            "VMs that have polled since the service started, but not in the last"
+            " `seconds` seconds of the service's time.",
             lambda scrape: {
                 (str(limit),): count for limit, count in scrape.presence.unseen.items()
             },
@@ -379,7 +379,7 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_metadata_requests_held",
-            "Requests held until the document changes.",
+            "Long polls that are waiting for the document to change.",
             lambda scrape: _plane(scrape).long_polls.count,
         )
         self._read(
@@ -440,7 +440,7 @@ class ServiceMetrics:
             "Commands refused so that others can use the store: `waiting` (429) if"
             " a group's token has too many waiting commands, `time` (503) if others"
             " wrote for 10 seconds, `keys` (429) if the token has used too many"
-            " Idempotency-Keys.",
+            " idempotency keys.",
             _refused_commands,
             labels=("limit",),
             kind="counter",

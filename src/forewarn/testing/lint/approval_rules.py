@@ -65,7 +65,7 @@ def _twice(evidence: Evidence) -> RuleResult:
         for event in approval.events
     )
     if not counts:
-        return unseen("it approved no events")
+        return unseen("it did not approve any events")
     highest = max(counts.values())
     text = f"approved an event {format_times(highest)}"
     return passed("approved each event once") if highest == 1 else found(text)
@@ -139,9 +139,11 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="approves-in-vain",
         severity=Severity.ERROR,
-        hurts="A rejected approval has no effect: the event waits until NotBefore.",
-        remedy='POST {"StartRequests": [{"EventId": "..."}]} with the Metadata header'
-        " and an id from the document.",
+        hurts=(
+            "A rejected approval has no effect, so the event starts only at NotBefore."
+        ),
+        remedy='POST {"StartRequests": [{"EventId": "..."}]} with the Metadata'
+        " header and an event ID from the document.",
         facts=("2.2a", "8.0d", "9.1a", "9.6a"),
         check=_in_vain,
     ),

@@ -75,7 +75,7 @@ def _no_version(evidence: Evidence) -> RuleResult:
 def _old_version(evidence: Evidence) -> RuleResult:
     versions = {e.version for e in evidence.polls if e.version in VERSIONS}
     if not versions:
-        return unseen("it sent no polls with a known version")
+        return unseen("it sent no polls with a valid version")
     oldest = min(versions)
     hidden = sorted(NEWEST.types - VERSIONS[oldest].types)
     if hidden:

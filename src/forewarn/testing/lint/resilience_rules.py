@@ -154,7 +154,7 @@ RULES: Sequence[LintRule] = (
         CoursePart.RESTART,
         "an incarnation that restarted at 0",
         severity=Severity.ERROR,
-        hurts="The incarnation restarts when no VM of the group has polled for a day.",
+        hurts="The incarnation restarts when no VM in the group has polled for a day.",
         remedy=(
             "Check whether the incarnation has changed, not whether it has increased."
         ),

@@ -222,7 +222,7 @@ class Rehearsal:
             )
         engine = self.service.engine
         if not isinstance(engine.clock, ManualClock):
-            raise TypeError("a rehearsal needs a manual clock")
+            raise TypeError("a rehearsal requires a manual clock")
         engine.beat()
         engine.clock.leap_to(self.now + length)
         engine.beat()

@@ -34,7 +34,7 @@ BY = StepKey(name="by", kind=values.VM, help="VM that must approve it; default: 
 AFTER_MARK = StepKey(
     name="after_mark",
     kind=values.TEXT,
-    help="a mark that must be made between the announcement and the approval",
+    help="mark that must be made between the announcement and the approval",
 )
 FOR = StepKey(
     name="for",
@@ -43,7 +43,9 @@ FOR = StepKey(
     field="seconds",
 )
 TIMES = StepKey(
-    name="times", kind=values.whole(1, 10_000), help="number of polls; default: 1"
+    name="times",
+    kind=values.whole(1, 10_000),
+    help="number of polls to wait for; default: 1",
 )
 MARK = StepKey(name="mark", kind=values.TEXT, help="name of the mark", is_needed=True)
 CODE = StepKey(
@@ -184,7 +186,10 @@ FAULTS: tuple[StepForm, ...] = (
 KEEPS_RUNNING = StepKey(
     name="keeps_running",
     kind=values.FLAG,
-    help='the program must not end; default: `true` unless a step expects "ended"',
+    help=(
+        "if `true`, the program must not end; default: `true` unless a step expects"
+        ' "ended"'
+    ),
 )
 POLLS_AT_LEAST_EVERY = StepKey(
     name="polls_at_least_every",
@@ -199,12 +204,12 @@ NEVER_APPROVES = StepKey(
 APPROVES_NOTHING = StepKey(
     name="approves_nothing",
     kind=values.FLAG,
-    help="the program must not approve any event",
+    help="if `true`, the program must not approve any event",
 )
 APPROVES_ONLY_ITS_OWN = StepKey(
     name="approves_only_its_own",
     kind=values.FLAG,
-    help="the program must approve only events that list its VM",
+    help="if `true`, the program must approve only events that list its VM",
 )
 
 THROUGHOUT: tuple[StepKey[object], ...] = (

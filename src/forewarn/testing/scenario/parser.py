@@ -44,7 +44,10 @@ def _part(shown: str) -> ValueKind[object]:
 
 
 TITLE = StepKey(
-    name="title", kind=values.TEXT, help="what happens, in one line", is_needed=True
+    name="title",
+    kind=values.TEXT,
+    help="one-line summary of what happens",
+    is_needed=True,
 )
 DESCRIPTION = StepKey(
     name="description",

@@ -84,7 +84,7 @@ ANNOUNCING = StepForm(
         StepKey(
             name="notice",
             kind=values.SERVICE_DURATION,
-            help="time until NotBefore; default: the minimum of the event type",
+            help="time until NotBefore; default: the minimum for the event type",
         ),
         DURATION,
         StepKey(

@@ -133,7 +133,7 @@ def sign_in(request: Request, services: ServicesDep, by: Caller) -> Response:
     if by.session is not None:
         raise HTTPException(
             401,
-            "signing in needs a token; a session cannot start another session",
+            "signing in requires a token; a session cannot start another session",
             {"WWW-Authenticate": "Bearer"},
         )
     session = services.sessions.begin(by)
