@@ -258,11 +258,11 @@ BAD = {
     ),
     "no JSON": (respond(b"{"), Misunderstood, "not valid JSON"),
     "no object": (respond([1]), Misunderstood, "not a JSON object"),
-    "no list": (respond({"Events": 1}), Misunderstood, "no list of Events"),
+    "no list": (respond({"Events": 1}), Misunderstood, "no Events list"),
     "an error": (
         respond({"error": "backend timeout"}),
         Misunderstood,
-        r"no list of Events \(backend timeout\)",
+        r"no Events list \(backend timeout\)",
     ),
     "no id": (respond({"Events": [{}]}), Misunderstood, "no EventId"),
     "no HTTP": (sends(b"SSH-2.0-OpenSSH\r\n"), Misunderstood, "is not HTTP"),

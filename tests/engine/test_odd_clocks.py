@@ -153,7 +153,7 @@ def test_a_clock_that_jumped_is_reported_once_and_again_when_it_is_over(
         if record.name == "forewarn.engine.health"
     ]
     assert f"the service's clock is paused until {jumped.isoformat()}" in stopped
-    assert "moves again" in moved
+    assert "is running again" in moved
 
 
 # --- start -------------------------------------------------------------------

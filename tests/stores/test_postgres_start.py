@@ -137,7 +137,7 @@ def test_a_database_of_a_newer_forewarn_is_refused(postgres: PostgresServer) -> 
     with opened(postgres_store(url)):
         pass
     postgres.run(f"UPDATE {schema}.alembic_version SET version_num = '9999'")
-    assert "newer forewarn (revision 9999" in refusal(url)
+    assert "newer version of forewarn (revision 9999" in refusal(url)
 
 
 def test_read_only_database_is_refused(postgres: PostgresServer, url: str) -> None:

@@ -84,7 +84,7 @@ _PHRASES: Mapping[str, str] = {
     "25006": "is read-only",
     "25P03": "ended an idle transaction",
     "42501": "does not allow this role to use its tables",
-    "42P01": "lacks a table of forewarn; stop forewarn and restore a backup",
+    "42P01": "lacks one of the forewarn tables; stop forewarn and restore a backup",
     "53100": "has no space left on its disk",
     "53300": "has no free connections",
     "55P03": "is locked by another session",
