@@ -107,9 +107,9 @@ def make_clock(text: str, *, kept: datetime | None, last: datetime | None) -> Cl
     start = max(start, last or start)
     if start >= END:
         raise CannotStart(
-            f"the clock would start at {start.isoformat()}, but the latest year is"
-            f" {END.year - 1}; set the system clock, or choose another store with"
-            " --store"
+            f"the clock would start at {start.isoformat()}, but the latest supported"
+            f" year is {END.year - 1}; set the system clock, or choose another store"
+            " with --store"
         )
     if text == "system":
         return SystemClock()

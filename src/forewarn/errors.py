@@ -73,7 +73,7 @@ class Repeated(ForewarnError):
 
     def __init__(self, answer: str) -> None:
         """Create the error with the first response."""
-        super().__init__("this request was handled before")
+        super().__init__("this request has already been handled")
         self.answer = answer
 
 

@@ -130,7 +130,8 @@ def _milliseconds(text: str) -> int:
     match = _WITH_UNITS.fullmatch(text)
     if not text or match is None:
         raise InvalidInput(
-            f"{text!r} is not a duration; write 90, 90s, 20m, 1h30m, 1d or 250ms"
+            f"{text!r} is not a duration; for example, use 90, 90s, 20m, 1h30m, 1d"
+            " or 250ms"
         )
     parts = zip(match.groups(), _MILLISECONDS, strict=True)
     return sum(int(number or 0) * unit for number, unit in parts)

@@ -137,12 +137,12 @@ def test_events_that_list_the_hostname_are_reported() -> None:
     message = mismatch_text(
         "db", "Box-7", compute_name="web-0", host_name="box-7.example.org"
     )
-    assert message.startswith("events name Box-7, which is this machine's hostname")
+    assert message.startswith("events list Box-7, which is this machine's hostname")
     assert "uses web-0 as its name" in message
 
 
 def test_events_that_list_the_scale_set_form_of_the_hostname_are_reported() -> None:
-    assert "events name pool_18" in mismatch_text(
+    assert "events list pool_18" in mismatch_text(
         "pool_18", compute_name="web-0", host_name="pool00000i"
     )
 
@@ -163,7 +163,7 @@ def test_having_only_a_hostname_is_reported() -> None:
 
 
 def test_having_no_name_at_all_is_reported() -> None:
-    assert "has no name" in mismatch_text()
+    assert "the name of this VM is unknown" in mismatch_text()
 
 
 def test_there_is_no_mismatch_before_the_first_document() -> None:

@@ -85,9 +85,9 @@ def test_without_a_match_every_rule_is_explained() -> None:
     verdict = evaluate(rules, is_mine=False)
     assert verdict.rule is None
     assert verdict.why == (
-        "rule a does not match: its type is Reboot, not Freeze; it does not name this"
+        "rule a does not match: its type is Reboot, not Freeze; it does not list this"
         " VM",
-        "rule b does not match: it does not name this VM",
+        "rule b does not match: it does not list this VM",
     )
 
 
@@ -96,7 +96,7 @@ def test_the_reasons_of_a_match_are_all_its_conditions() -> None:
     assert evaluate([rule]).why == (
         "its type is Reboot",
         "its source is Platform",
-        "it names this VM",
+        "it lists this VM",
     )
 
 

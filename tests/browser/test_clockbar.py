@@ -149,7 +149,7 @@ def test_service_problems_are_shown_until_they_are_over(
     database.rename(moved_away)
     order = {"type": "Reboot", "vms": ["web-0"]}
     assert service.request("POST", "/v1/maintenances", order).status == 503
-    expect(problems).to_contain_text("writes fail: ")
+    expect(problems).to_contain_text("writes are failing: ")
     expect(problems).to_contain_text("(for ")
     moved_away.rename(database)
     expect(problems).to_have_count(0)

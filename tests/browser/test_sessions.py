@@ -133,7 +133,7 @@ def test_a_session_from_before_an_upgrade_requires_a_new_sign_in(
     )
     page.goto(f"{shared.control}/portal/")
     expect(page.get_by_role("alert")).to_have_text(
-        "the session was started before the service was upgraded; sign in again"
+        "the session started before the service was upgraded; sign in again"
     )
     sign_in(page, shared.token)
     wait_until_drawn(page, "now")

@@ -74,13 +74,13 @@ def test_a_dhcp_server_announces_the_service(link: DhcpLink) -> None:
 def test_a_dhcp_server_without_the_option_is_named(link: DhcpLink) -> None:
     with link.dnsmasq(*RANGE):
         result = link.python(ASK, "0.5")
-    assert "the DHCP server on eth0 announces no metadata service" in result.err
+    assert "the DHCP server on eth0 does not announce a metadata service" in result.err
 
 
 def test_an_option_that_is_not_an_address_is_named(link: DhcpLink) -> None:
     with link.dnsmasq(*RANGE, '--dhcp-option=245,"10.77.0.1"'):  # nine bytes of text
         result = link.python(ASK, "0.5")
-    assert "announces a metadata service without an IPv4 address" in result.err
+    assert "sends option 245 without a valid IPv4 address" in result.err
 
 
 @pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="needs /dev/net/tun")
@@ -125,4 +125,4 @@ def test_a_machine_without_a_virtual_network_finds_its_service(
 def test_discovery_requires_root(link: DhcpLink) -> None:
     program = ASK.replace("try:", "import os, fcntl; os.setuid(65534)\ntry:")
     result = link.python(program, "0.3")
-    assert "needs root or the capabilities CAP_NET_RAW" in result.err
+    assert "requires root or the CAP_NET_RAW" in result.err

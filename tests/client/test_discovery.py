@@ -89,7 +89,7 @@ def test_discovery_reports_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     assert discover_endpoint(steps.append, dhcp_timeout=3) == "http://10.0.0.3:8080"
     assert steps == [
         "trying http://169.254.169.254",
-        "requesting the address by DHCP, for up to 3 s",
+        "requesting the address via DHCP, for up to 3 s",
         "trying http://10.0.0.3",
         "trying http://10.0.0.3:8080",
         "found the metadata service at http://10.0.0.3:8080",

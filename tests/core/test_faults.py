@@ -57,8 +57,8 @@ def test_unknown_request_type_is_refused() -> None:
         (Fault(kind=FaultKind.ERROR, seconds=float("inf")), "at most a day"),
         (Fault(kind=FaultKind.SLOW, delay=0), "at most an hour"),
         (Fault(kind=FaultKind.TOO_MANY, retry_after=-1), "at most a day"),
-        (Fault(kind=FaultKind.STALE, on=FaultOn.APPROVE), "apply to reads only"),
-        (Fault(kind=FaultKind.EMPTY, on=FaultOn.APPROVE), "apply to reads only"),
+        (Fault(kind=FaultKind.STALE, on=FaultOn.APPROVE), "apply only to reads"),
+        (Fault(kind=FaultKind.EMPTY, on=FaultOn.APPROVE), "apply only to reads"),
         (Fault(kind=FaultKind.SLOW, delay=3601), "at most an hour"),
         (Fault(kind=FaultKind.TOO_MANY, retry_after=86_401), "at most a day"),
     ],
@@ -78,7 +78,7 @@ def test_invalid_setting_is_refused_with_a_reason(fault: Fault, sentence: str) -
     ],
 )
 def test_refused_connections_accept_no_filter(fault: Fault) -> None:
-    with pytest.raises(InvalidInput, match="it accepts a duration, but no VMs"):
+    with pytest.raises(InvalidInput, match="it accepts a duration, but not VMs"):
         check_fault(fault)
 
 

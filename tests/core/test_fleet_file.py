@@ -262,7 +262,7 @@ def a_fleet_text(*domains: str) -> str:
 
 def test_a_placement_that_defeats_update_domains_causes_a_warning() -> None:
     (warning,) = warnings(read(a_fleet_text("update_domain = 0", "update_domain = 1")))
-    assert warning.startswith("host host-a holds VMs of group web from 2 update domain")
+    assert warning.startswith("host host-a runs VMs in group web from 2 update domains")
     for other in ("update_domain = 0", ""):
         assert warnings(read(a_fleet_text("update_domain = 0", other))) == []
 

@@ -79,18 +79,18 @@ def test_a_group_needs_a_kind() -> None:
         ("host", 7, "a name of 1 to 80"),
         ("update_domain", -1, "a whole number from 0 to 999999"),
         ("fault_domain", 1.5, "a whole number from 0 to 999999"),
-        ("zone", 1, "text"),
+        ("zone", 1, "a string"),
         ("addresses", "10.0.0.1", "a list of addresses"),
         ("spot", "no", "true or false"),
         ("paas", 0, "true or false"),
         ("eviction_policy", "keep", 'one of "delete", "deallocate"'),
         ("os", "Windows", 'one of "linux", "windows"'),
-        ("tags", ["a"], "a table of text"),
-        ("size", 4, "text"),
-        ("location", [], "text"),
-        ("resource_group", {}, "text"),
-        ("subscription", "\ud800", "text"),
-        ("vm_id", "x" * 1001, "text of at most 1000"),
+        ("tags", ["a"], "a table of strings"),
+        ("size", 4, "a string"),
+        ("location", [], "a string"),
+        ("resource_group", {}, "a string"),
+        ("subscription", "\ud800", "a string"),
+        ("vm_id", "x" * 1001, "a string of at most 1000"),
     ],
 )
 def test_a_bad_vm_value_is_refused_with_the_expected_one(
@@ -113,7 +113,7 @@ def test_deallocated_is_not_a_key_of_a_group() -> None:
 
 
 def test_a_bad_tag_is_refused_with_its_name() -> None:
-    with pytest.raises(InvalidInput, match=r"VM v: tags\.a: expected text"):
+    with pytest.raises(InvalidInput, match=r"VM v: tags\.a: expected a string"):
         read_vm({"name": "v", "tags": {"a": 1}}, "VM v")
 
 

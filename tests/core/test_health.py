@@ -54,11 +54,11 @@ def test_healthy_service_has_no_problems() -> None:
                     ThreadHealth(name="works", failing_since=NOW - 10, reason="why")
                 ],
             ),
-            "thread works fails: why (for 10 s)",
+            "thread works is failing: why (for 10 s)",
         ),
         (
             replace(WELL, threads=[ThreadHealth(name="works", is_alive=False)]),
-            "thread works has ended; restart forewarn (for 0 s)",
+            "thread works has stopped unexpectedly; restart forewarn (for 0 s)",
         ),
     ],
 )
@@ -88,7 +88,7 @@ def test_failed_writes_are_a_problem_until_a_probe_succeeds() -> None:
     again = failed.failed("the disk is broken", NOW - 2, is_damaged=False)
     assert again.failures == 2
     assert problems(replace(WELL, writes=again)) == [
-        "writes fail: the disk is broken (for 12 s)"
+        "writes are failing: the disk is broken (for 12 s)"
     ]
     assert again.succeeded() == again
     over = again.succeeded(is_probe=True)
@@ -98,7 +98,9 @@ def test_failed_writes_are_a_problem_until_a_probe_succeeds() -> None:
 
 def test_lost_connection_is_a_problem_until_a_write_succeeds() -> None:
     lost = WriteHealth().failed("away", NOW, is_damaged=False, is_lost=True)
-    assert problems(replace(WELL, writes=lost)) == ["writes fail: away (for 0 s)"]
+    assert problems(replace(WELL, writes=lost)) == [
+        "writes are failing: away (for 0 s)"
+    ]
     assert problems(replace(WELL, writes=lost.succeeded())) == []
     full = lost.failed("full", NOW, is_damaged=False)
     assert full.failed("away", NOW, is_damaged=False, is_lost=True).needs_probe
@@ -109,7 +111,7 @@ def test_damage_is_a_problem_even_if_other_writes_succeed() -> None:
     locked = damaged.succeeded().failed("locked", NOW - 1, is_damaged=False)
     later = locked.succeeded(is_probe=True)
     assert problems(replace(WELL, writes=later)) == [
-        "writes fail: restore a backup (for 12 s)"
+        "writes are failing: restore a backup (for 12 s)"
     ]
 
 
@@ -123,7 +125,7 @@ def test_clock_far_behind_the_journal_is_a_warning() -> None:
     health = judge(replace(WELL, standstill=until))
     assert health.problems == []
     (warning,) = health.warnings
-    assert "stands still until 2026-01-02T18:00:00+00:00" in warning
+    assert "is paused until 2026-01-02T18:00:00+00:00" in warning
     assert "1 d 6 h ahead" in warning
     assert "If the system clock is wrong, set it" in warning
     assert "wait, or restore an earlier backup" in warning

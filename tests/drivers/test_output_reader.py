@@ -149,7 +149,7 @@ def test_report_that_cannot_be_read_is_noted(chunks: list[bytes], why: str) -> N
     reader = a_reader()
     assert not [report for chunk in chunks for report in reader.feed(chunk)]
     assert not [*reader.end()]
-    assert reader.unreadable.startswith(f"a report by the script {why}")
+    assert reader.unreadable.startswith(f"a report from the script {why}")
     assert len(reader.unreadable) < 200
 
 

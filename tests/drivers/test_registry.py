@@ -35,7 +35,7 @@ def test_other_names_are_those_of_installed_drivers() -> None:
 
 @pytest.mark.parametrize("name", ["nothing", "operator", "script"])
 def test_built_in_drivers_take_no_options(name: str) -> None:
-    assert "has no [driver.options]" in refusal(name, size=3)
+    assert "does not accept [driver.options]" in refusal(name, size=3)
 
 
 def test_a_script_needs_a_command() -> None:

@@ -127,7 +127,7 @@ def test_reports_arrive_while_the_script_runs(run: MakeDriver, tmp_path: Path) -
     gate.write_text("go on\n")  # blocks without a reader, so the script still runs
     (other,) = reports(results)
     assert (other.vm, other.failed) == ("web-0", True)
-    assert "no report for this VM" in other.detail
+    assert "did not report on this VM" in other.detail
 
 
 def test_reported_vm_stays_done_whatever_the_exit_code(run: MakeDriver) -> None:

@@ -309,7 +309,7 @@ def test_nothing_is_run_while_the_lock_cannot_be_freed(
         halted = a_work()
         halted.halt.set()
         assert not [*driver.carry_out(halted)]
-        assert "no new script is started" in driver.warning
+        assert "no new scripts will start" in driver.warning
         assert not trace.exists()
     assert all_done(call.end())
     assert not driver.warning

@@ -125,7 +125,7 @@ def test_last_line_of_the_output_is_the_reason() -> None:
         (-9, "killed by signal 9 (KILL)"),
         (-15, "killed by signal 15 (TERM)"),
         (-40, "killed by signal 40"),
-        (None, "could not be killed, not even with SIGKILL"),
+        (None, "could not be killed, even with SIGKILL"),
     ],
 )
 def test_exit_code_or_signal_is_named(code: int | None, words: str) -> None:
@@ -134,10 +134,10 @@ def test_exit_code_or_signal_is_named(code: int | None, words: str) -> None:
 
 def test_unreported_vms_fail_once_any_vm_was_reported() -> None:
     (failed,) = reports(parse_reports("web-0", code=0))
-    words = "no report for this VM from the script (exit code 0)"
+    words = "the script did not report on this VM (exit code 0)"
     assert failed == Report(vm="web-1", failed=True, detail=words)
     assert detail("web-0", code=-9, output="x") == (
-        "no report for this VM from the script (killed by signal 9 (KILL)): x"
+        "the script did not report on this VM (killed by signal 9 (KILL)): x"
     )
 
 
@@ -156,7 +156,7 @@ def test_halted_script_is_not_done_even_with_exit_code_0() -> None:
 
 
 def test_unreadable_report_is_a_failure_even_with_exit_code_0() -> None:
-    why = "a report by the script is longer than 64 KiB: {"
+    why = "a report from the script is longer than 64 KiB: {"
     assert detail(code=0, unreadable=why) == why
     (failed,) = reports(parse_reports("web-0", code=0, unreadable=why))
     assert failed == Report(vm="web-1", failed=True, detail=why)

@@ -152,8 +152,8 @@ def test_a_clock_that_jumped_is_reported_once_and_again_when_it_is_over(
         for record in caplog.records
         if record.name == "forewarn.engine.health"
     ]
-    assert f"the service's time stands still until {jumped.isoformat()}" in stopped
-    assert "moves again" in moved
+    assert f"the service's clock is paused until {jumped.isoformat()}" in stopped
+    assert "is running again" in moved
 
 
 # --- start -------------------------------------------------------------------

@@ -108,7 +108,7 @@ class Nemesis:
             is_down, inject = kinds[name]
             begun, complaint = now(), ""
             if self.program.has_ended:
-                complaint = "the program had ended by itself"
+                complaint = "the program had ended on its own"
                 await self.program.kill()
                 await self.program.start()
             complaint = await inject() or complaint

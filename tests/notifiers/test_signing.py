@@ -78,5 +78,5 @@ def test_signature_is_as_documented() -> None:
 
 def test_secret_that_is_not_text_is_refused() -> None:
     target = Target(name="ops", kind="webhook", secret_variables=("SECRET",))
-    with pytest.raises(InvalidInput, match="a secret of ops is not valid text"):
+    with pytest.raises(InvalidInput, match="a secret for ops is not valid text"):
         with_secrets([target], {"SECRET": "hush\udcff"})

@@ -34,7 +34,7 @@ def secure(authority: CertificateAuthority) -> Iterator[Receiver]:
 
 
 def test_untrusted_certificate_is_refused(secure: Receiver) -> None:
-    assert "a certificate that is not trusted" in refusal(a_webhook(secure.url))
+    assert "an untrusted certificate" in refusal(a_webhook(secure.url))
     assert secure.got == []
 
 

@@ -161,7 +161,7 @@ def test_unreachable_receiver_is_an_error_message() -> None:
 
 def test_name_without_an_address_is_an_error_message() -> None:
     name = "x" * 64  # longer than any DNS label, so no server is queried
-    assert refusal(a_webhook(f"http://{name}/")).startswith(f"{name} has no address")
+    assert refusal(a_webhook(f"http://{name}/")).startswith(f"cannot resolve {name}")
 
 
 def test_closed_connection_is_an_error_message(receiver: Receiver) -> None:

@@ -30,7 +30,7 @@ SERVE = "Serve on an address that VMs can reach"
 
 FOUND = f"""\
 forewarn: trying http://169.254.169.254
-forewarn: requesting the address by DHCP, for up to 15 s
+forewarn: requesting the address via DHCP, for up to 15 s
 forewarn: trying http://{HOST}
 forewarn: found the metadata service at http://{HOST}
 """
@@ -98,7 +98,7 @@ def test_a_vm_sees_and_approves_an_event_at_the_announced_address(
 def test_ctrl_c_ends_the_search(link: DhcpLink) -> None:
     with started(link, "watch", "--discover") as watching:
         assert watching.stderr is not None
-        assert any("by DHCP" in line for line in watching.stderr)
+        assert any("via DHCP" in line for line in watching.stderr)
         watching.send_signal(signal.SIGINT)
         assert watching.wait(PATIENCE) == 130
         assert watching.stderr.read() == ""
@@ -118,7 +118,7 @@ def test_the_agent_finds_the_announced_address_and_follows_it(link: DhcpLink) ->
         *options,
         within=link.machine.within,
     ) as agent:
-        agent.wait_for_log("requesting the address by DHCP")  # nobody responds yet
+        agent.wait_for_log("requesting the address via DHCP")  # nobody responds yet
         first = (f"{HOST}:80",)
         with (
             serving(
@@ -152,7 +152,7 @@ def test_the_agent_stops_during_a_search(link: DhcpLink) -> None:
     options = ("--log-level", "debug")
     within = link.machine.within
     with an_agent(link.folder, None, rules, *options, within=within) as agent:
-        agent.wait_for_log("requesting the address by DHCP")
+        agent.wait_for_log("requesting the address via DHCP")
         began = time.monotonic()
         assert agent.stop() == 0
         assert time.monotonic() - began < 10  # the search would take 15 s

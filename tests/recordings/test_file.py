@@ -47,7 +47,7 @@ def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
 
 def test_an_endless_file_is_refused_at_the_maximum_size() -> None:
     with pytest.raises(
-        CannotStart, match="/dev/zero is too large: recordings have at most 64 MiB"
+        CannotStart, match="/dev/zero is too large: recordings are limited to 64 MiB"
     ):
         read_recording(Path("/dev/zero"))
 
@@ -69,7 +69,7 @@ def test_a_recording_never_becomes_too_large_to_read(tmp_path: Path) -> None:
     recording = RecordingFile.append_to(path, read_recording(path))
     with (
         recording,
-        pytest.raises(Unavailable, match="is full: recordings have at most 64 MiB"),
+        pytest.raises(Unavailable, match="is full: recordings are limited to 64 MiB"),
     ):
         recording.add(a_recorded_document())
     assert path.stat().st_size == MAX_SIZE

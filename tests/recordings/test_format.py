@@ -130,11 +130,11 @@ def test_unknown_lines_and_keys_are_skipped() -> None:
         ('{"after_seconds":1e99,"end":true}', "after_seconds must be a number"),
         (
             '{"after_seconds":1,"end":true}',
-            "after_seconds is less than in the line before",
+            "after_seconds is lower than on the previous line",
         ),
         ('{"after_seconds":9,"document":[]}', "must be an object or null"),
         ('{"after_seconds":9,"document":{"Events":[{}]}}', "has no EventId"),
-        ('{"after_seconds":9,"failure":503}', "failure must be text"),
+        ('{"after_seconds":9,"failure":503}', "failure must be a string"),
     ],
 )
 def test_an_invalid_line_is_reported_with_its_number(line: str, sentence: str) -> None:
@@ -148,8 +148,8 @@ def test_an_invalid_line_is_reported_with_its_number(line: str, sentence: str) -
     ("text", "sentence"),
     [
         ("", "not valid JSON"),
-        ('{"Events":[]}\n', "the first line is not a header of recording format 1"),
-        ('{"recording":2}\n', "made by a newer version of forewarn"),
+        ('{"Events":[]}\n', "the first line is not a header in recording format 1"),
+        ('{"recording":2}\n', "a newer version of forewarn created it"),
         ('{"recording":1}\n', "began must be a time"),
         ('{"recording":1,"began":"2026-01-31T12:00:00"}\n', "began must be a time"),
         ('{"recording":1,"began":"0001-01-01T00:00:00Z"}\n', "began must be a time"),

@@ -47,7 +47,7 @@ LOSSES = {
     "DELETE FROM journal WHERE position = 1": "the journal has 6 entries",
     "DELETE FROM journal WHERE position > 5": "ends at position 5, not at 7",
     "DELETE FROM journal": "ends at position 0, not at 7",
-    "UPDATE counter SET position = 6": "is at position 6, but the journal goes to 7",
+    "UPDATE counter SET position = 6": "is at position 6, but the journal extends to 7",
     "UPDATE counter SET position = 8": "ends at position 7, not at 8",
     "UPDATE counter SET ordinal = 3": "is at ordinal 3",
     "DELETE FROM counter": "counter has 0 rows",

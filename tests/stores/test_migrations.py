@@ -295,7 +295,7 @@ def test_older_postgresql_database_is_refused_with_the_command(
     with pytest.raises(CannotStart) as refused:
         Postgres(url).open()
     message = str(refused.value)
-    assert "older forewarn (revision 0001; this version needs 0002)" in message
+    assert "older forewarn (revision 0001; this version requires 0002)" in message
     assert "`forewarn store upgrade --store URL`" in message
     assert "newer" not in message
     assert run(url, _COLUMNS) == before

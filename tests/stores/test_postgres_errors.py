@@ -207,7 +207,7 @@ def test_store_upgraded_by_another_process_is_not_written(
     put(store, a_seen(1))
     schema.run("UPDATE OUR.alembic_version SET version_num = '9999'")
     schema.terminate()
-    with pytest.raises(Unavailable, match="newer forewarn"):
+    with pytest.raises(Unavailable, match="newer version of forewarn"):
         put(store, a_seen(2))
 
 
@@ -301,12 +301,12 @@ def test_database_that_becomes_read_only_can_still_be_read(
         (
             "ALTER TABLE OUR.events RENAME COLUMN maintenance TO other",
             "ALTER TABLE OUR.events RENAME COLUMN other TO maintenance",
-            r'column "maintenance".* its tables have been changed: undo the change',
+            r'column "maintenance".* the structure of its tables was changed: undo the change',
         ),
         (
             "ALTER TABLE OUR.events ADD CONSTRAINT no CHECK (id = 'x') NOT VALID",
             "ALTER TABLE OUR.events DROP CONSTRAINT no",
-            "violates check constraint.* its tables have been changed: undo the change",
+            "violates check constraint.* the structure of its tables was changed",
         ),
     ],
 )
@@ -325,7 +325,9 @@ def test_probe_fails_while_a_table_cannot_be_written_although_a_heartbeat_can(
 
 def test_missing_tables_are_damage(store: Store, schema: TemporarySchema) -> None:
     schema.run("DROP SCHEMA OUR CASCADE")
-    with pytest.raises(StoreDamaged, match=r"lacks a table.*restore a backup"):
+    with pytest.raises(
+        StoreDamaged, match=r"lacks one of the forewarn tables.*restore a backup"
+    ):
         put(store, a_seen(1))
 
 

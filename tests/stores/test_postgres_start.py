@@ -55,7 +55,8 @@ def test_a_second_store_on_the_same_database_is_refused(
     with opened(postgres_store(url)):
         message = refusal(url)
     assert (
-        f"127.0.0.1:{postgres.port}/forewarn is in use by another forewarn" in message
+        f"127.0.0.1:{postgres.port}/forewarn is in use by another forewarn process"
+        in message
     )
     assert "choose another database with --store" in message
 
@@ -136,7 +137,7 @@ def test_a_database_of_a_newer_forewarn_is_refused(postgres: PostgresServer) -> 
     with opened(postgres_store(url)):
         pass
     postgres.run(f"UPDATE {schema}.alembic_version SET version_num = '9999'")
-    assert "newer forewarn (revision 9999" in refusal(url)
+    assert "newer version of forewarn (revision 9999" in refusal(url)
 
 
 def test_read_only_database_is_refused(postgres: PostgresServer, url: str) -> None:

@@ -193,7 +193,9 @@ def test_probe_fails_while_a_table_refuses_rows(tmp_path: Path, table: str) -> N
         )
         with store.transaction() as transaction:
             transaction.keep("heartbeat", "now")
-        with pytest.raises(Unavailable, match=r"no room; its tables have been changed"):
+        with pytest.raises(
+            Unavailable, match=r"no room; the structure of its tables was changed"
+        ):
             probe(store)
         change("DROP TRIGGER no")
         probe(store)

@@ -353,7 +353,7 @@ def test_commits_survive_a_backup_copied_over_the_file_in_use(tmp_path: Path) ->
     message = refusal(path)
     assert "delete" not in message
     assert "`forewarn store backup FILE`" in message
-    with pytest.raises(CannotStart, match="is a backup"):
+    with pytest.raises(CannotStart, match="is a restored backup"):
         Sqlite(str(path)).revision()
     both = tmp_path / "both.db"
     back_up(str(path), both)
@@ -496,4 +496,4 @@ def test_older_copy_under_the_log_of_a_killed_service_is_noticed(
 ) -> None:
     assert "outages has 0 rows" in refusal(mixture(tmp_path / "refused", an_outage()))
     with opened(sqlite_store(mixture(tmp_path / "reported"))):
-        assert "copied a file over it" in caplog.text
+        assert "another program overwrote the file" in caplog.text

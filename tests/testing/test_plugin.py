@@ -176,7 +176,10 @@ def test_a_failure_shows_its_timeline_once(
             "scheduled_events: vms must be a list of names, such as ['a']",
             "scheduled_events: VM b is not in the fleet; expected one of: a",
             "scheduled_events: unknown option 'size'; expected one of: fleet, *",
-            "the marker scheduled_events accepts only keywords, such as vms=*",
+            (
+                "the scheduled_events marker accepts only keyword arguments, such as"
+                " vms=*"
+            ),
             ">       assert 1 == 2",
             "*- scheduled events -*",
             "  +0:00  announced Freeze * of web-1, not before +15:00",
@@ -186,7 +189,7 @@ def test_a_failure_shows_its_timeline_once(
             "E         +0:00  announced Reboot * of web-0, not before +15:00",
             "*test_a_failure_shows_its_timeline_once.py:10: AssertionError",
             "E           AssertionError: mark 'ready' was not made",
-            "*- output of the program (ended by itself, exit code 3) -*",
+            "*- the program's output (ended on its own, exit code 3) -*",
             "no disk",
             ">       raise Unprintable",
             "*- scheduled events -*",

@@ -58,11 +58,14 @@ class VmIdentity:
         if name is not None:
             return _named_by_host(name, self._host_label, document)
         if not self.host_name:
-            return "this VM has no name, so it matches no event; set `name` or --name"
+            return (
+                "the name of this VM is unknown, so no event can match it; set"
+                " `name` or --name"
+            )
         return (
-            "/metadata/instance does not report the name of this VM, so the agent uses"
-            f" the hostname {self._host_label}, which events may not use; set `name` or"
-            " --name"
+            "/metadata/instance does not report the name of this VM, so the agent"
+            f" uses the hostname {self._host_label}, which may differ from the name"
+            " in events; set `name` or --name"
         )
 
 
@@ -80,9 +83,9 @@ def _named_by_host(name: str, host: str, document: Document | None) -> str | Non
     for entry in named:
         if is_same(entry, host):
             return (
-                f"events name {entry}, which is this machine's hostname, but the agent"
-                f" uses {name} as its name; if {entry} is this VM, correct `name` or"
-                " --name"
+                f"events list {entry}, which is this machine's hostname, but the"
+                f" agent uses {name} as its name; if {entry} is this VM, correct"
+                " `name` or --name"
             )
     return None
 

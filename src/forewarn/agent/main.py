@@ -172,7 +172,7 @@ class _Running:
                 number = end_orphans(run.token, kill_after=self._plan.kill_after)
                 if number:
                     noun = "process" if number == 1 else "processes"
-                    message = "stopped %d leftover %s of hook %s for event %s"
+                    message = "stopped %d leftover %s from hook %s for event %s"
                     _log.warning(message, number, noun, run.hook, state.id)
 
     def _begin(self, problems: Sequence[str]) -> None:

@@ -152,11 +152,11 @@ def _concerns(rule: Rule, _: ScheduledEvent, situation: Situation) -> _Check:
         case RuleScope.ANYONE:
             return None
         case RuleScope.ME:
-            wording = "names" if situation.is_mine else "does not name"
+            wording = "lists" if situation.is_mine else "does not list"
             return situation.is_mine, f"it {wording} this VM"
         case RuleScope.OTHERS:
             wording = "this VM" if situation.is_mine else "only other VMs"
-            return not situation.is_mine, f"it names {wording}"
+            return not situation.is_mine, f"it lists {wording}"
 
 
 def _description(rule: Rule, event: ScheduledEvent, _: Situation) -> _Check:

@@ -230,7 +230,7 @@ def discover_endpoint(
         return _responds(candidate, **options)
 
     def query() -> str:
-        report(f"requesting the address by DHCP, for up to {dhcp_timeout:g} s")
+        report(f"requesting the address via DHCP, for up to {dhcp_timeout:g} s")
         return discovery.query_dhcp(interface, dhcp_timeout)
 
     location = discovery.find(os.environ, responds, query)

@@ -24,22 +24,22 @@ _PORTS = (80, 8080)
 _CLIENT_PORT: Final = 68
 _SERVER_PORT: Final = 67
 
-_INSTEAD = f"name the endpoint instead (--endpoint, or ${VARIABLE})"
-_LINUX_ONLY = f"discovery by DHCP works on Linux only; {_INSTEAD}"
+_INSTEAD = f"specify the endpoint instead (--endpoint, or ${VARIABLE})"
+_LINUX_ONLY = f"discovery via DHCP works only on Linux; {_INSTEAD}"
 _NO_PERMISSION = (
-    "discovery by DHCP needs root or the capabilities CAP_NET_RAW and"
-    f" CAP_NET_BIND_SERVICE; run it as root, or {_INSTEAD}"
+    "discovery via DHCP requires root or the CAP_NET_RAW and CAP_NET_BIND_SERVICE"
+    f" capabilities; run it as root, or {_INSTEAD}"
 )
 
 # Why a search found no address; the name of the network card is filled in.
 _NO_SERVER = "no DHCP server responded on {}; check that one serves this network"
 _NO_OPTION = (
-    "the DHCP server on {} announces no metadata service; add option 245 to its"
-    " configuration"
+    "the DHCP server on {} does not announce a metadata service; add option 245 to"
+    " its configuration"
 )
 _BAD_OPTION = (
-    "the DHCP server on {} announces a metadata service without an IPv4 address; set"
-    " option 245 to the four bytes of the address"
+    "the DHCP server on {} sends option 245 without a valid IPv4 address; set it to"
+    " the four bytes of the service's address"
 )
 
 _PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two requests; the last is repeated
@@ -79,8 +79,8 @@ def find(
         tried.append(candidate)
     listed = ", ".join(map(str, tried))
     raise Unreachable(
-        f"no metadata service responds at any of {listed}; check that it runs and that"
-        f" this machine can reach it, or {_INSTEAD}"
+        f"no metadata service responds at any of {listed}; check that it is running"
+        f" and that this machine can reach it, or {_INSTEAD}"
     )
 
 
@@ -223,7 +223,7 @@ def offer_in(packet: bytes, number: int, mac: bytes) -> bytes | None:
         raise Malformed("the packet is a reply to another request")
     options = _options(packet[_OPTIONS_AT:])
     if options.get(_MESSAGE_TYPE) != bytes([_OFFER]):
-        raise Malformed("the packet is not an offer")
+        raise Malformed("the packet is not a DHCP offer")
     return options.get(_SERVICE)
 
 
@@ -242,7 +242,7 @@ def _options(data: bytes) -> Mapping[int, bytes]:
             at += 1
             continue
         if at + 1 == len(data) or at + 2 + data[at + 1] > len(data):
-            raise Malformed("an option of the packet is cut off")
+            raise Malformed("an option in the packet is truncated")
         size = data[at + 1]
         options[data[at]] = options.get(data[at], b"") + data[at + 2 : at + 2 + size]
         at += 2 + size
@@ -259,7 +259,8 @@ def _first_card() -> str:
         if flags & _UP and kind == _ETHERNET:  # loopback and tunnels are other kinds
             return card
     raise Unreachable(
-        f"no Ethernet card is up, so DHCP cannot be used; bring one up, or {_INSTEAD}"
+        "no Ethernet interface is up, so DHCP cannot be used; bring one up, or"
+        f" {_INSTEAD}"
     )
 
 
@@ -267,10 +268,13 @@ def _mac_of(card: str) -> bytes:
     try:
         reply = _ioctl(card, _GET_MAC)
     except OSError as error:
-        raise Unreachable(f"network card {card!r} not found") from error
+        raise Unreachable(f"network interface {card!r} not found") from error
     kind, mac = struct.unpack_from("H6s", reply, _NAME_SIZE)
     if kind != _ETHERNET:
-        raise Unreachable(f"network card {card!r} is not Ethernet; DHCP needs Ethernet")
+        raise Unreachable(
+            f"network interface {card!r} is not an Ethernet interface, which DHCP"
+            " requires"
+        )
     return bytes(mac)
 
 

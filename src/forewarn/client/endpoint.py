@@ -13,7 +13,7 @@ VARIABLE = "FOREWARN_ENDPOINT"
 
 #: Paths that may follow the base URL, longest first; they are removed.
 _ENDINGS = ("/metadata/scheduledevents", "/metadata/instance", "/metadata")
-_EXAMPLE = f"write it like {DEFAULT}"
+_EXAMPLE = f"for example, {DEFAULT}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def _split(text: str) -> SplitResult:
         raise InvalidInput(f"{text!r} is not a valid URL; {_EXAMPLE}") from error
     if parts.scheme == "https":
         raise InvalidInput(
-            f"metadata services use plain HTTP; write http:// instead of {text!r}"
+            f"metadata services use plain HTTP; use http:// instead of {text!r}"
         )
     if parts.scheme != "http":
         raise InvalidInput(f"{text!r} does not start with http://; {_EXAMPLE}")

@@ -63,10 +63,10 @@ def for_approval(
     """Build a request that approves `events`, given as events or as ids."""
     ids = [event if isinstance(event, str) else event.id for event in events]
     if not ids or not all(ids):
-        raise InvalidInput("no event to approve; pass the id of at least one event")
+        raise InvalidInput("no event to approve; pass at least one event ID")
     for event in ids:
         if not is_utf8(event):
-            raise InvalidInput(f"invalid event id: {event!r}")
+            raise InvalidInput(f"invalid event ID: {event!r}")
     return ClientRequest(
         method="POST",
         path=f"{_EVENTS}?api-version={checked_version(version)}",
@@ -90,5 +90,7 @@ def checked_version(version: str) -> str:
     """Return `version` if it is safe in a query string; raise `InvalidInput` if not."""
     plain = version.replace("-", "")
     if not (plain.isascii() and plain.isalnum()):
-        raise InvalidInput(f"invalid api-version {version!r}; an example is 2020-07-01")
+        raise InvalidInput(
+            f"invalid api-version {version!r}; for example, use 2020-07-01"
+        )
     return version

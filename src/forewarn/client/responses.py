@@ -17,16 +17,16 @@ _YEARS = range(1970, 9000)  # of a plausible clock; later dates could overflow
 #: Hints for each error status.
 _ADVICE = {
     400: "bad request; retrying will not help",
-    403: "something between this machine and the service forbids the request; check"
-    " that this is a VM of the service",
+    403: "a firewall or proxy in front of the service may have rejected the request;"
+    " check that this VM is in the service's fleet",
     404: "the service does not know this VM, or is not a metadata service",
     405: "this is not a metadata service",
     410: "the service is being updated; retry in a minute",
-    429: "this VM sends too many requests; poll less often",
+    429: "this VM is sending too many requests; poll less often",
 }
 _REDIRECT = (
-    "a metadata service does not redirect; check the endpoint, and whether a proxy"
-    " responded instead"
+    "metadata services do not redirect; check the endpoint, and check whether a"
+    " proxy responded instead"
 )
 
 #: Path of each field within `compute`.
@@ -126,7 +126,7 @@ def check_status(response: HttpResponse, endpoint: str) -> None:
     if 300 <= response.status < 400:
         advice = _REDIRECT
     elif response.status >= 500:
-        advice = "the service has a problem; retry later"
+        advice = "the service failed; retry later"
     message = _error_message(response.body)
     sentence = f"{endpoint} returned {response.status}" + (
         f" ({message})" if message else ""
@@ -142,8 +142,8 @@ def _misunderstood(response: HttpResponse, endpoint: str, why: str) -> Misunders
     kind = response.headers.get("content-type", "").split(";")[0].strip()
     if kind == "text/html" or response.body.lstrip()[:1] == b"<":
         return Misunderstood(
-            f"{endpoint} returned a web page instead of JSON; check the endpoint, and"
-            " whether a proxy responded instead"
+            f"{endpoint} returned a web page instead of JSON; check the endpoint,"
+            " and check whether a proxy responded instead"
         )
     message = _error_message(response.body)
     return Misunderstood(

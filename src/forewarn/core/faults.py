@@ -174,15 +174,15 @@ _INVALID: Sequence[tuple[Callable[[Fault], bool], str]] = (
             fault.kind.trait is FaultTrait.SERVICE
             and fault != Fault(kind=fault.kind, seconds=fault.seconds)
         ),
-        "`refused` affects all connections, before any request is read: it accepts a"
-        " duration, but no VMs, `on`, count or probability",
+        "`refused` affects all connections, before any request is read, so it"
+        " accepts a duration, but not VMs, `on`, a count or a probability",
     ),
     (
         lambda fault: (
             fault.kind.trait is FaultTrait.READS and fault.on is FaultOn.APPROVE
         ),
-        "`empty`, `error-body` and `stale` apply to reads only, because the response"
-        " to an approval has no document: omit `on`, or set it to read",
+        "`empty`, `error-body` and `stale` apply only to reads, because the"
+        " response to an approval has no document; omit `on`, or set it to read",
     ),
 )
 

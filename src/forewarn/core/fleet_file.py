@@ -44,8 +44,8 @@ _LONGEST_TEXT = 1000
 #: Parses the name of a host, group or VM.
 read_name = matching(
     NEW_NAME,
-    "a name of 1 to 80 of A-Z a-z 0-9 . _ - that does not begin with - and is not . or"
-    " ..",
+    "a name of 1 to 80 characters from A-Z a-z 0-9 . _ - that does not begin with -"
+    " and is not . or ..",
 )
 #: Parses the number of an update domain or fault domain.
 read_domain = whole_number(0, 999_999)
@@ -55,7 +55,7 @@ def read_text(value: object) -> str:
     """Parse text, which may be empty."""
     if isinstance(value, str) and len(value) <= _LONGEST_TEXT and is_utf8(value):
         return value
-    raise invalid_value(f"text of at most {_LONGEST_TEXT} characters", value)
+    raise invalid_value(f"a string of at most {_LONGEST_TEXT} characters", value)
 
 
 def _read_ip(value: object) -> str:
@@ -68,7 +68,7 @@ def _read_ip(value: object) -> str:
 
 def _read_tags(value: object) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise invalid_value("a table of text", value)
+        raise invalid_value("a table of strings", value)
     return read_table(value, {read_text(name): read_text for name in value})
 
 
@@ -259,7 +259,7 @@ def _group_of(vm: VM, groups: dict[str, Group], place: str) -> Group:
     if own is not (group.kind is GroupKind.STANDALONE):
         raise InvalidInput(
             f"{place}: group {group.name} has kind {group.kind}; a standalone group"
-            " contains only the VM with the group's own name"
+            " contains only the VM that has the same name as the group"
         )
     return group
 
@@ -271,8 +271,8 @@ def warnings(fleet: Fleet) -> list[str]:
         if vm.host is not None and vm.update_domain is not None:
             domains.setdefault((vm.host, vm.group), set()).add(vm.update_domain)
     return [
-        f"host {host} holds VMs of group {group} from {len(numbers)} update domains;"
-        " maintenance of the host affects all of them at the same time"
+        f"host {host} runs VMs in group {group} from {len(numbers)} update domains;"
+        " maintenance on the host affects all of them at the same time"
         for (host, group), numbers in domains.items()
         if len(numbers) > 1
     ]

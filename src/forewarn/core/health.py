@@ -115,11 +115,11 @@ def standstill_until(
 def describe_standstill(until: datetime, clock_now: datetime) -> str:
     """Describe a clock that is behind the journal."""
     return (
-        f"the service's time stands still until {until.isoformat(timespec='seconds')},"
-        f" and nothing becomes due: the journal is {format_duration(until - clock_now)}"
-        " ahead of the system clock. If the system clock is wrong, set it. Otherwise"
-        " the store was used with a wrong clock or another --clock: wait, or restore an"
-        " earlier backup"
+        f"the service's clock is paused until {until.isoformat(timespec='seconds')},"
+        " and nothing becomes due, because the journal is"
+        f" {format_duration(until - clock_now)} ahead of the system clock. If the"
+        " system clock is wrong, set it. Otherwise, the store was used with a wrong"
+        " clock or a different --clock setting: wait, or restore an earlier backup"
     )
 
 
@@ -137,7 +137,7 @@ def judge(vitals: Vitals) -> Health:
 def _problems(vitals: Vitals) -> Iterator[HealthProblem]:
     now, writes = vitals.now, vitals.writes
     if writes.failing_since is not None:
-        text = f"writes fail: {writes.reason}"
+        text = f"writes are failing: {writes.reason}"
         yield HealthProblem(text=text, seconds=now - writes.failing_since)
     if now - vitals.heartbeat_at > HEARTBEAT_LIMIT:
         yield HealthProblem(text="no heartbeat", seconds=now - vitals.heartbeat_at)
@@ -149,10 +149,10 @@ def _problems(vitals: Vitals) -> Iterator[HealthProblem]:
     for thread in vitals.threads:
         since = thread.failing_since
         if not thread.is_alive:
-            text = f"thread {thread.name} has ended; restart forewarn"
+            text = f"thread {thread.name} has stopped unexpectedly; restart forewarn"
             yield HealthProblem(
                 text=text, seconds=0.0 if since is None else now - since
             )
         elif since is not None and now - since > _GRACE:
-            text = f"thread {thread.name} fails: {thread.reason}"
+            text = f"thread {thread.name} is failing: {thread.reason}"
             yield HealthProblem(text=text, seconds=now - since)

@@ -42,7 +42,7 @@ def to_plain(value: object, forms: Forms = _FORMS) -> object:
             field.name: to_plain(getattr(value, field.name), forms)
             for field in fields(value)
         }
-    raise TypeError(f"{type(value).__name__} has no plain form")
+    raise TypeError(f"{type(value).__name__} cannot be serialized")
 
 
 def from_plain(kind: type[_T], plain: object) -> _T:
@@ -77,7 +77,7 @@ def _compound_reader(kind: object) -> _Read:
     if origin is UnionType:
         inner = _reader(next(part for part in arguments if part is not NoneType))
         return lambda plain: None if plain is None else inner(plain)
-    raise TypeError(f"{kind} has no plain form")
+    raise TypeError(f"{kind} cannot be serialized")
 
 
 def _dataclass_reader(kind: type) -> _Read:

@@ -68,12 +68,15 @@ def check_token(token: Token, others: Iterable[Token], now: datetime) -> None:
     """Raise an error if `token` is not valid, or if its name is taken."""
     if not NAME.fullmatch(token.name):
         raise InvalidInput(
-            f"name: expected 1 to 80 of A-Z a-z 0-9 . _ -, not {token.name!r}"
+            "name: expected 1 to 80 characters from A-Z a-z 0-9 . _ -, not"
+            f" {token.name!r}"
         )
     if fold_name(token.name) in _RESERVED:
         raise InvalidInput(f"name: {token.name} is reserved; choose another name")
     if (token.role is Role.GROUP) is (token.group is None):
-        raise InvalidInput("the role group requires a `group`, and only that role")
+        raise InvalidInput(
+            "`group` is required for the role group and allowed only for that role"
+        )
     if token.has_expired(now):
         raise InvalidInput("the expiry is in the past")
     for other in others:

@@ -69,8 +69,8 @@ def make_driver(choice: DriverChoice) -> Driver:
         return driver
     if choice.options:
         raise CannotStart(
-            f"driver {choice.name} has no [driver.options]; only installed driver"
-            " packages have them"
+            f"driver {choice.name} does not accept [driver.options]; only installed"
+            " driver packages do"
         )
     return ours(choice)
 
@@ -78,8 +78,8 @@ def make_driver(choice: DriverChoice) -> Driver:
 def _script_driver(choice: DriverChoice) -> Driver:
     if not choice.command:
         raise CannotStart(
-            "driver script needs a command: set --driver-command,"
-            " FOREWARN_DRIVER_COMMAND or command in [driver]"
+            "the script driver requires a command; set --driver-command,"
+            " FOREWARN_DRIVER_COMMAND, or command in [driver]"
         )
     # Imported late: every operator command reads the settings.
     from forewarn.drivers.script import ScriptDriver
@@ -107,4 +107,4 @@ def read_command(value: object) -> tuple[str, ...]:
         and all(isinstance(word, str) for word in words)
     ):
         return tuple(words)
-    raise invalid_value("a command, as text or as a list of words", value)
+    raise invalid_value("a command, as a string or a list of words", value)

@@ -48,8 +48,8 @@ _HOME = str(Path(forewarn.__file__).parents[1])
 _OLD_SCRIPTS = 10.0  # seconds for scripts of an earlier service to end by themselves
 _LOOK = 0.2  # seconds between two checks for them
 _HELD_BACK = (
-    "scripts of an earlier service are still running and cannot be killed, so no new"
-    " script is started"
+    "scripts from the previous run are still running and forewarn could not kill"
+    " them, so no new scripts will start"
 )
 _CHUNK = 64 * 1024  # bytes
 _LAST = 1.5  # seconds for killed scripts when the service stops
@@ -280,13 +280,16 @@ class _OldScripts:
         are_left = bool(marked_sessions(SUPERVISOR_VARIABLE, mark))
         if not are_left and _is_unlocked(self._path):
             if self.warning:
-                _log.info("scripts of an earlier service have ended; starting scripts")
+                _log.info(
+                    "all scripts from the previous run have ended; new scripts can"
+                    " start"
+                )
             self.warning = ""
             return True
         if is_late and not self.warning:
             self.warning = _HELD_BACK
             _log.warning(
-                "%s; `fuser %s` lists the processes to kill", _HELD_BACK, self._path
+                "%s; to find the processes, run `fuser %s`", _HELD_BACK, self._path
             )
         return False
 

@@ -107,14 +107,14 @@ def _detail(result: ScriptResult, timeout: float, *, has_reports: bool) -> str:
         return result.unreadable
     how = _exit_phrase(result.code)
     if has_reports:
-        how = f"no report for this VM from the script ({how})"
+        how = f"the script did not report on this VM ({how})"
     last = "" if result.code == 0 else _last_line(result.output)
     return f"{how}: {last}" if last else how
 
 
 def _exit_phrase(code: int | None) -> str:
     if code is None:
-        return "could not be killed, not even with SIGKILL"
+        return "could not be killed, even with SIGKILL"
     if code >= 0:
         return f"exit code {code}"
     try:

@@ -408,7 +408,7 @@ class OutputReader:
         if self.unreadable or not (is_report or _LIKE_A_REPORT.match(line)):
             return
         begin = _clean(line[:_MOST_QUOTED].decode(errors="replace"))
-        self.unreadable = f"a report by the script {wrong}: {begin}"
+        self.unreadable = f"a report from the script {wrong}: {begin}"
 
 
 def _visible(line: bytes) -> bytes:

@@ -227,6 +227,6 @@ def _refuse_if_used(fleet: Fleet, gone: VM | Group | Host) -> None:
     if members:
         what, shown = "group" if is_group else "host", ", ".join(sorted(members)[:5])
         raise Conflict(
-            f"{what} {gone.name} still has {count(len(members), 'VM')} ({shown}); move"
-            " its VMs first"
+            f"{what} {gone.name} still has {count(len(members), 'VM')} ({shown});"
+            " move them first"
         )

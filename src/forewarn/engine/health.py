@@ -89,5 +89,8 @@ class HealthMonitor:
         if until is not None and not before[1]:
             _log.warning("%s", describe_standstill(until, now))
         elif until is None and before[1]:
-            _log.info("the clock has caught up with the journal; time moves again")
+            _log.info(
+                "the clock has caught up with the journal; the service's clock is"
+                " running again"
+            )
         self._on_change()

@@ -58,8 +58,8 @@ def _outage(clock: Clock, last: datetime, now: datetime) -> Outage | None:
 def warn_of_outage(outage: Outage) -> None:
     """Log a warning about a recorded outage."""
     _log.warning(
-        "the service was down from %s to %s; this time counts neither as notice nor"
-        " toward disabling groups",
+        "the service was down from %s to %s; the downtime does not count toward"
+        " notice periods or toward the inactivity limit that disables groups",
         outage.since.isoformat(timespec="seconds"),
         outage.until.isoformat(timespec="seconds"),
     )

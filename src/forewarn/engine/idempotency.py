@@ -41,8 +41,8 @@ def refuse_repeated(
         return
     if receipt.digest != once.digest:
         raise InvalidInput(
-            "this Idempotency-Key was already used for a different request; use a new"
-            " one"
+            "this Idempotency-Key was already used for a different request; use a"
+            " new key"
         )
     raise Repeated(receipt.answer)
 
@@ -97,8 +97,8 @@ class Receipts:
         """Refuse a new key of a holder that must `wait`."""
         self.refused += 1
         raise Throttled(
-            f"this token has used {self._most:,} Idempotency-Keys in 24 hours, its"
-            f" maximum; try again in {format_duration(wait)}, or without a key",
+            f"this token has used {self._most:,} Idempotency-Keys in 24 hours, which"
+            f" is the maximum; try again in {format_duration(wait)}, or omit the key",
             retry_after=ceil(wait.total_seconds()),
         )
 

@@ -47,7 +47,9 @@ def find_event(
     for event in maintenance.events:
         if event.id == event_id.upper():
             return maintenance, event
-    raise NotFound(f"{event_id} is the id of a maintenance; use one of its event ids")
+    raise NotFound(
+        f"{event_id} is the ID of a maintenance operation; use one of its event IDs"
+    )
 
 
 def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]:

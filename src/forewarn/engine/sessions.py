@@ -68,11 +68,11 @@ class Lapsed(Enum):
     OVER = "the session has expired; sign in again"
     SIGNED_OUT = "the session was signed out; sign in again"
     BEFORE_UPGRADE = (
-        "the session was started before the service was upgraded; sign in again"
+        "the session started before the service was upgraded; sign in again"
     )
     NO_KEY = (
-        "the request has a session cookie but no session key, which the portal sends;"
-        " reload the portal and sign in again"
+        "the request has a session cookie but lacks the session key that the portal"
+        " sends; reload the portal and sign in again"
     )
     WRONG_KEY = "the session key does not match the session; sign in again"
 

@@ -174,8 +174,8 @@ class Tokens:
         if fold_name(name_or_id) == "admin":
             raise Conflict(
                 "the admin token cannot be revoked; to replace it, change"
-                " FOREWARN_TOKEN or remove the file `token` in the state directory, and"
-                " restart the service"
+                " FOREWARN_TOKEN or remove the `token` file in the state directory,"
+                " and restart the service"
             )
         self._engine.are_tokens_stale = True
         with self._engine.writing() as (transaction, context):

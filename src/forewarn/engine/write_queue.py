@@ -86,8 +86,8 @@ class WriteQueue:
         if rank is WriteRank.TENANT and len(tickets) >= MOST_WAITING:
             self.refused["waiting"] += 1
             raise Throttled(
-                f"token {name} already has {MOST_WAITING} waiting commands, its"
-                " maximum; try again in 1 s"
+                f"token {name} already has the maximum of {MOST_WAITING} commands"
+                " waiting; try again in 1 s"
             )
 
     def _withdraw(

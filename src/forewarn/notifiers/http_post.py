@@ -193,9 +193,9 @@ class Sender:
             return f"{self._shown} refused the connection"
         if isinstance(error, ssl.SSLCertVerificationError):
             why = error.verify_message
-            return f"{self._shown} has a certificate that is not trusted: {why}"
+            return f"{self._shown} has an untrusted certificate: {why}"
         if isinstance(error, socket.gaierror | UnicodeError):
-            return f"{self._host} has no address: {error}"
+            return f"cannot resolve {self._host}: {error}"
         if isinstance(error, ConnectionError):
             return f"{self._shown} closed the connection without a response"
         if isinstance(error, _TooManyInterim):
@@ -248,7 +248,9 @@ class _Response(HTTPResponse):
             self.headers = self.msg = None  # type: ignore[assignment]
             super().begin()
         if self._lines.last.strip(b"\r\n") or not self._lines.last:
-            raise ConnectionError("the connection closed within the response head")
+            raise ConnectionError(
+                "the connection was closed before the response head was complete"
+            )
 
 
 def _credentials(user: str | None, password: str | None) -> Mapping[str, str]:

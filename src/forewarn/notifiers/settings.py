@@ -55,7 +55,7 @@ read_webhooks = list_of(read_webhook, "a list of URLs", split=str.split)
 
 #: Parses secrets: a list, or text separated by spaces; newest first.
 read_secrets = secret(
-    list_of(read_text, "", least=1, split=str.split), "a secret, or a list of them"
+    list_of(read_text, "", least=1, split=str.split), "a secret, or a list of secrets"
 )
 
 #: Parses the source URI of events.
@@ -91,7 +91,7 @@ def _target(table: Mapping[str, object]) -> Target:
         values = read_table(table, _READERS)
         target = Target(**{_FIELDS.get(key, key): values[key] for key in values})
         if target.kind == "webhook" and target.url is None:
-            raise InvalidInput("a webhook needs a url")
+            raise InvalidInput("a webhook requires a url")
         needless = _WEBHOOK_KEYS if target.kind != "webhook" else ()
         needless = (*needless, "options") if target.kind in NOTIFIERS.ours else needless
         for key in needless:
@@ -100,7 +100,7 @@ def _target(table: Mapping[str, object]) -> Target:
     return target
 
 
-_name = matching(_NAME, "1 to 50 of A-Z a-z 0-9 . _ -")
+_name = matching(_NAME, "1 to 50 characters from A-Z a-z 0-9 . _ -")
 
 
 def _only(text: str) -> list[str]:
@@ -108,7 +108,7 @@ def _only(text: str) -> list[str]:
 
 
 _texts = secret(
-    list_of(read_text, "", least=1, split=_only), "text, or a list of texts"
+    list_of(read_text, "", least=1, split=_only), "a string, or a list of strings"
 )
 
 

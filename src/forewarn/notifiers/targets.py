@@ -89,7 +89,7 @@ def _with_secrets(target: Target, environment: Mapping[str, str]) -> Target:
         *(_in_variable(target, name, environment) for name in target.secret_variables),
     ]
     if not all(map(is_utf8, secrets)):
-        raise InvalidInput(f"a secret of {target.name} is not valid text")
+        raise InvalidInput(f"a secret for {target.name} is not valid text")
     return replace(target, secrets=tuple(dict.fromkeys(secrets)))
 
 
@@ -98,19 +98,19 @@ def _in_file(target: Target, name: str) -> str:
         secret = Path(name).read_text().strip()
     except OSError as error:
         raise InvalidInput(
-            f"cannot read the secret of {target.name} in {name}: {error.strerror}"
+            f"cannot read the secret for {target.name} in {name}: {error.strerror}"
         ) from error
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"the secret of {target.name} in {name} is not valid text"
+            f"the secret for {target.name} in {name} is not valid text"
         ) from error
     if not secret:
-        raise InvalidInput(f"the secret of {target.name} is missing: {name} is empty")
+        raise InvalidInput(f"the secret for {target.name} is missing: {name} is empty")
     return secret
 
 
 def _in_variable(target: Target, name: str, environment: Mapping[str, str]) -> str:
     secret = environment.get(name, "").strip()
     if not secret:
-        raise InvalidInput(f"the secret of {target.name} is missing: set ${name}")
+        raise InvalidInput(f"the secret for {target.name} is missing: set ${name}")
     return secret

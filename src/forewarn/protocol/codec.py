@@ -106,7 +106,7 @@ def decode(body: bytes) -> Document:
         raise Malformed("the document is not a JSON object")
     listed = plain.get("Events")
     if not isinstance(listed, list):
-        raise Malformed("the document has no list of Events")
+        raise Malformed("the document has no Events list")
     events = tuple(_event(entry) for entry in listed)
     return Document(
         incarnation=_whole_number(plain.get("DocumentIncarnation"), 0), events=events
@@ -115,7 +115,7 @@ def decode(body: bytes) -> Document:
 
 def _event(entry: object) -> ScheduledEvent:
     if not isinstance(entry, dict) or not isinstance(entry.get("EventId"), str):
-        raise Malformed("an entry of Events has no EventId")
+        raise Malformed("an entry in Events has no EventId")
     duration = _whole_number(entry.get("DurationInSeconds"), UNKNOWN_DURATION)
     source = entry.get("EventSource")
     resources = entry.get("Resources")
@@ -174,7 +174,7 @@ def decode_start_requests(body: bytes) -> tuple[str, ...]:
 def _requested_id(request: object) -> str:
     event_id = _member(request, "EventId") if isinstance(request, dict) else None
     if not isinstance(event_id, str) or not event_id:
-        raise Malformed("each entry of StartRequests needs an EventId, a string")
+        raise Malformed("each entry in StartRequests must have an EventId string")
     return event_id.upper()
 
 

@@ -30,7 +30,7 @@ def read_recording(path: Path) -> Recording:
     except OSError as error:
         raise CannotStart(f"cannot read {path}: {error.strerror}") from error
     if len(content) > MAX_SIZE:
-        raise CannotStart(f"{path} is too large: recordings have at most {_MOST}")
+        raise CannotStart(f"{path} is too large: recordings are limited to {_MOST}")
     return parse_recording(content.decode("utf-8", errors="replace"), str(path))
 
 
@@ -124,8 +124,8 @@ class RecordingFile:
         data = text.encode("ascii")
         if self._length + len(data) > MAX_SIZE:
             raise Unavailable(
-                f"{self.path} is full: recordings have at most {_MOST}; continue in"
-                " another file"
+                f"{self.path} is full: recordings are limited to {_MOST}; continue"
+                " in another file"
             )
         try:
             written = 0

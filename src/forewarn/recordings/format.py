@@ -196,8 +196,9 @@ def _parse_header(text: str) -> RecordingHeader:
     plain = _parse_object(text)
     if plain.get("recording") != VERSION:
         raise Malformed(
-            f"the first line is not a header of recording format {VERSION}: the file"
-            " is not a recording, or was made by a newer version of forewarn"
+            f"the first line is not a header in recording format {VERSION}; either"
+            " the file is not a recording, or a newer version of forewarn created"
+            " it"
         )
     return RecordingHeader(
         began=_time(plain.get("began")),
@@ -216,7 +217,7 @@ def _parse_line(text: str, before: float) -> Line | None:
     plain = _parse_object(text)
     after = _seconds(plain.get("after_seconds"))
     if after < before:
-        raise Malformed("after_seconds is less than in the line before")
+        raise Malformed("after_seconds is lower than on the previous line")
     if "document" in plain:
         status = plain.get("status", 200)
         return RecordedDocument(
@@ -281,7 +282,7 @@ def _time(value: object) -> datetime:
 def _text(plain: Mapping[str, object], name: str) -> str | None:
     value = plain.get(name)
     if value is not None and not isinstance(value, str):
-        raise Malformed(f"{name} must be text")
+        raise Malformed(f"{name} must be a string")
     return value
 
 

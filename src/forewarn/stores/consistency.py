@@ -71,7 +71,7 @@ def _has_audience(name: ColumnElement[str]) -> ColumnElement[bool]:
 
 
 _MISSING = [
-    (f"{key.table.name} lacks {{}}, which {column.table.name} names", query)
+    (f"{key.table.name} lacks {{}}, which {column.table.name} refers to", query)
     for column, key in _REFERENCES
     for query in [_missing(column, key)]
 ]
@@ -140,7 +140,7 @@ def _losses(session: StatementRunner) -> Iterator[str]:
     for name, newest in _ORDINALS.items():
         (highest,) = session.row(newest) or (None,)
         if int(str(highest or 0)) > ordinal:
-            yield f"counter is at ordinal {ordinal}, but {name} goes to {highest}"
+            yield f"counter is at ordinal {ordinal}, but {name} extends to {highest}"
     for clause, query in _MISSING:
         row = session.row(query)
         if row is not None:
@@ -152,7 +152,7 @@ def _journal_losses(session: StatementRunner, position: int) -> Iterator[str]:
     row = session.row(_JOURNAL) or (0, None, None)
     count, first, last = (int(str(value or 0)) for value in row)
     if last > position:
-        yield f"counter is at position {position}, but the journal goes to {last}"
+        yield f"counter is at position {position}, but the journal extends to {last}"
     elif last < position:
         yield f"the journal ends at position {last}, not at {position}"
     if (count and count != last) or first > 1:
@@ -169,7 +169,10 @@ def _live_losses(session: StatementRunner) -> Iterator[str]:
     pairs = {(str(row[0]), str(row[1])) for row in session.rows(_LIVE_GROUPS)}
     for maintenance in live.values():
         if any((group, maintenance.id) not in pairs for group in maintenance.groups):
-            yield f"involved lacks a group of the live maintenance {maintenance.id}"
+            yield (
+                "involved lacks a group of the live maintenance operation"
+                f" {maintenance.id}"
+            )
     for _, name in sorted(pairs):
         if name not in live:
             yield f"maintenance {name} is live in involved, but maintenances lacks it"

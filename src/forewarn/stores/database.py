@@ -11,7 +11,7 @@ from sqlalchemy.sql.expression import Executable
 from forewarn.errors import InvalidInput
 from forewarn.stores.rows import Parameters, Row
 
-_HALF = "text contains half a character (a lone surrogate)"
+_HALF = "the text contains a lone surrogate (half of a character)"
 
 
 class Cursor(Protocol):
@@ -123,4 +123,4 @@ def _refuse_nul(parameters: Parameters) -> None:
     """Reject NUL characters, which not every database can store."""
     for value in parameters.values():
         if isinstance(value, str) and "\0" in value:
-            raise InvalidInput("text contains a NUL character")
+            raise InvalidInput("the text contains a NUL character")

@@ -132,8 +132,8 @@ class Postgres:
             loss = next(find_losses(StatementRunner(cursor, self.dialect)), None)
         if loss is not None:
             raise CannotStart(
-                f"{self.name} has lost data: {loss}; restore a backup;"
-                " `forewarn store check` shows more"
+                f"{self.name} has lost data: {loss}; restore a backup; for details,"
+                " run `forewarn store check`"
             )
 
     def _create_or_upgrade(self, *, upgrade: bool) -> str | None:

@@ -84,7 +84,7 @@ _PHRASES: Mapping[str, str] = {
     "25006": "is read-only",
     "25P03": "ended an idle transaction",
     "42501": "does not allow this role to use its tables",
-    "42P01": "lacks a table of forewarn; stop forewarn and restore a backup",
+    "42P01": "lacks one of the forewarn tables; stop forewarn and restore a backup",
     "53100": "has no space left on its disk",
     "53300": "has no free connections",
     "55P03": "is locked by another session",
@@ -139,9 +139,9 @@ def read_url(url: str) -> PostgresTarget:
     port, database = parts.get("port", ""), parts.get("dbname", "")
     if "@" in host + port + database or not f"0{port}".replace(",", "").isdigit():
         raise CannotStart(
-            "the URL of the store is not valid; expected"
-            " postgresql://USER:PASSWORD@HOST:PORT/DATABASE; escape special characters"
-            " in the password, such as %40 for @ and %2F for /"
+            "the store URL is not valid; expected"
+            " postgresql://USER:PASSWORD@HOST:PORT/DATABASE; escape special"
+            " characters in the password, such as %40 for @ and %2F for /"
         )
     name = f"{user}{'@' if user else ''}{host}{':' if port else ''}{port}/{database}"
     return PostgresTarget(
@@ -188,7 +188,9 @@ def connect_alone(
     try:
         schema = connection.execute(_SCHEMA).fetchone()
         if schema is None:
-            raise PostgresFailure("has no schema for the tables; check its search_path")
+            raise PostgresFailure(
+                "has no schema in which to create the tables; check its search_path"
+            )
         key = _OURS << 32 | int(str(schema[0]))
         if instead_of is not None:
             connection.execute(_END_HOLDER, [key, instead_of])
@@ -263,7 +265,7 @@ def translated_errors() -> Iterator[None]:
         yield
     except psycopg.Error as error:
         if error.sqlstate == _TOO_LONG:
-            raise InvalidInput("a text is too long for the store") from error
+            raise InvalidInput("a value is too long for the store") from error
         if error.sqlstate in _DAMAGE:
             raise StoreDamaged(f"the store {describe_error(error)}") from error
         if isinstance(error, LostBeforeCommit):
@@ -272,8 +274,8 @@ def translated_errors() -> Iterator[None]:
             raise Unavailable(f"the store {describe_error(error)}") from error
         if (error.sqlstate or "").startswith(_CHANGED):
             raise Unavailable(
-                f"the store {describe_error(error)}; its tables have been changed:"
-                " undo the change, or restore a backup"
+                f"the store {describe_error(error)}; the structure of its tables was"
+                " changed: undo the change, or restore a backup"
             ) from error
         raise  # bugs in our code
 

@@ -79,7 +79,7 @@ def create_or_check(
     _refuse_lost(filled - {"concerned"}, place)
     _create(cursor, dialect, but=names)
     for name in sorted(_missing(names)):
-        _log.warning("%s was created by an early version; added table %s", place, name)
+        _log.warning("%s was created by an older version; added table %s", place, name)
     if "concerned" in filled:
         _rebuild_concerned(session)
     return None
@@ -143,12 +143,14 @@ def obstacle(revision: str) -> str | None:
         return None
     if _is_known(revision):
         return (
-            f"was created by an older forewarn (revision {revision}; this version needs"
-            f" {tables.STAMP}); run `forewarn store upgrade --store URL`"
+            f"was created by an older version of forewarn (revision {revision}; this"
+            f" version requires {tables.STAMP}); run `forewarn store upgrade --store"
+            " URL`"
         )
     return (
-        f"was created by a newer forewarn (revision {revision}; this version knows"
-        f" {tables.STAMP}); upgrade forewarn, or choose another store with --store"
+        f"was created by a newer version of forewarn (revision {revision}; this"
+        f" version supports revisions up to {tables.STAMP}); upgrade forewarn, or"
+        " choose another store with --store"
     )
 
 

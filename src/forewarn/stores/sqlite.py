@@ -49,7 +49,7 @@ _REPLAYED = 20_000
 
 _DIALECT: Dialect = sqlite.dialect(paramstyle="named")
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_RESTORE = "restore a backup; `forewarn store check` shows more"
+_RESTORE = "restore a backup; for details, run `forewarn store check`"
 
 _log = logging.getLogger(__name__)
 
@@ -256,8 +256,8 @@ class Sqlite:
             log = log_of(self._path)
             return (
                 f"another program copied a backup over {self._path}, and the latest"
-                f" commits are only in {log}; keep it, stop forewarn, and combine the"
-                " two with `forewarn store backup FILE`"
+                f" commits are only in {log}; keep that file, stop forewarn, and run"
+                " `forewarn store backup FILE`, which combines the two in FILE"
             )
         if not file.is_overwritten():
             return None
@@ -285,7 +285,9 @@ class Sqlite:
             return loss
         (position,) = connection.execute("SELECT position FROM counter").fetchone()
         if int(position) < self._position:
-            return f"its journal went back from position {self._position} to {position}"
+            return (
+                f"its journal moved back from position {self._position} to {position}"
+            )
         if int(position) > _REPLAYED:
             return None
         with closing(connection.cursor()) as cursor:
@@ -297,9 +299,10 @@ class Sqlite:
         difference = self._find_difference(connection)
         if difference is None:
             _log.warning(
-                "%s changed after the last commit, and its log was applied: forewarn"
-                " was killed while writing it, or another program copied a file over"
-                " it; in the latter case, restore a backup",
+                "%s was modified after the last commit, and its write-ahead log was"
+                " applied. Either forewarn was killed during a write, or another"
+                " program overwrote the file; if it was overwritten, restore a"
+                " backup",
                 self._path,
             )
         return difference
@@ -320,8 +323,8 @@ class Sqlite:
             copy = self._copy()
         except (OSError, Unavailable) as error:
             raise CannotStart(
-                f"cannot copy {self._path}, which must be done before it is upgraded to"
-                f" revision {tables.STAMP}; it is unchanged: {error}"
+                f"cannot copy {self._path}, which must be done before it is upgraded"
+                f" to revision {tables.STAMP}; the database is unchanged: {error}"
             ) from error
         with (
             schema.migration(
@@ -331,8 +334,8 @@ class Sqlite:
         ):
             upgrade()
         report = (
-            f"upgraded {self._path} from revision {revision} to {tables.STAMP}; a copy"
-            f" of the database before the upgrade is in {copy}"
+            f"upgraded {self._path} from revision {revision} to {tables.STAMP}; the"
+            f" previous database was copied to {copy}"
         )
         _log.info(report)
         return report
@@ -368,8 +371,8 @@ def back_up(path: str, target: Path) -> None:
         if problem is not None:
             log = log_of(path)
             raise Unavailable(
-                f"{path} and {log} cannot be combined: {problem}; to use {path} alone,"
-                f" move {log} away"
+                f"{path} and {log} cannot be combined: {problem}; to use only"
+                f" {path}, move {log} to another directory"
             )
 
     with existing_database(path, with_other_log=True) as source:
@@ -407,7 +410,10 @@ def _table_names(cursor: Cursor) -> Collection[str]:
 def _quick_check(file: DatabaseFile, connection: sqlite3.Connection) -> str | None:
     """Return the first problem of the file; None if it has none, or is large."""
     if file.size() > _LARGE:
-        _log.info("the database is large; to check it, run `forewarn store check`")
+        _log.info(
+            "skipped the integrity check because the database is large; to check"
+            " it, run `forewarn store check`"
+        )
         return None
     result = quick_check(connection)
     return None if result == "ok" else result
@@ -429,8 +435,8 @@ def _translated() -> Iterator[None]:
         raise  # bugs in our code
     except sqlite3.IntegrityError as error:
         raise Unavailable(
-            f"the store refuses a row: {error}; its tables have been changed: undo the"
-            " change, or restore a backup"
+            f"the store rejected a row: {error}; the structure of its tables was"
+            " changed: undo the change, or restore a backup"
         ) from error
     except sqlite3.DatabaseError as error:
         if _is_damage(error):

@@ -86,7 +86,7 @@ def copy_database(
     """
     try:
         if os.path.lexists(target):
-            raise FileExistsError(None, "it already exists; choose another name")
+            raise FileExistsError(None, "the file already exists; choose another name")
         with _partial_copy(target.parent) as partial:
             _copy(source, str(partial), check)
             _sync(partial)

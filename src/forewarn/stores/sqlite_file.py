@@ -80,8 +80,8 @@ class DatabaseFile:
         except BlockingIOError:
             self.unlock()
             raise CannotStart(
-                f"{self._path} is in use by another forewarn; stop it, or choose"
-                " another file with --store"
+                f"{self._path} is in use by another forewarn process; stop it, or"
+                " choose another file with --store"
             ) from None
         except OSError as error:
             self.unlock()
@@ -115,8 +115,8 @@ class DatabaseFile:
         kept = _position(os.pread(self._descriptors[0], _DIGITS, 0))
         if kept > position:
             _log.warning(
-                "%s went back from journal position %d to %d, as after restoring a"
-                " backup; later entries are lost",
+                "the journal in %s moved back from position %d to %d, as if a"
+                " backup had been restored; entries after that position are lost",
                 *(self._path, kept, position),
             )
         self.note_commit(position)
@@ -139,8 +139,8 @@ class DatabaseFile:
             if found != known:
                 raise Unavailable(
                     f"the store cannot be written: {path} was"
-                    f" {'replaced' if found else 'moved or deleted'} while the service"
-                    " is running; put the file back, or restart forewarn"
+                    f" {'replaced' if found else 'moved or deleted'} while the"
+                    " service was running; put the file back, or restart forewarn"
                 )
 
     def is_overwritten(self) -> bool:
@@ -170,8 +170,8 @@ class DatabaseFile:
         if _size(self._real) == 0 and _size(log) > 0:
             raise CannotStart(
                 f"{self._path} is missing or empty, but the latest commits are in"
-                f" {log}; put the database back, or move {log} away to start with a"
-                " backup or an empty database"
+                f" {log}; put the database back, or move {log} to another directory"
+                " to start with a backup or an empty database"
             )
 
     def _has_log_of_another_state(self) -> bool:
@@ -192,10 +192,12 @@ class DatabaseFile:
                     os.chmod(path, mode & ~stat.S_IRWXO)
                     was_public = True
         except OSError as error:
-            problem = f"cannot change that: {error.strerror}"
+            problem = f"cannot remove their access: {error.strerror}"
             _log.warning("%s is readable by all users; %s", self._path, problem)
         if was_public:
-            _log.warning("%s was readable by all users; removed access", self._path)
+            _log.warning(
+                "%s was readable by all users; removed other users' access", self._path
+            )
 
 
 def has_other_log(path: str) -> bool:
@@ -218,9 +220,10 @@ def refuse_other_log(path: str) -> None:
     if has_other_log(path):
         log = log_of(path)
         raise CannotStart(
-            f"{path} is a backup, and {log} holds commits of the previous database. To"
-            " keep the commits that the backup lacks, combine the two with"
-            f" `forewarn store backup FILE`. To discard them, move {log} away"
+            f"{path} is a restored backup, but {log} still contains commits from the"
+            " previous database. To keep the commits that are missing from the"
+            " backup, run `forewarn store backup FILE`, which combines the two in"
+            f" FILE. To discard them, move {log} to another directory"
         )
 
 

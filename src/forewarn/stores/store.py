@@ -70,8 +70,9 @@ class SqlStore:
         """Raise `Unavailable` if facts are missing that readers have read."""
         if position < self._position:
             raise Unavailable(
-                f"the store went back from journal position {self._position} to"
-                f" {position}, as after restoring a backup; restart forewarn"
+                f"the store's journal position went backward from {self._position}"
+                f" to {position}, which can happen after a backup is restored;"
+                " restart forewarn"
             )
 
     @contextmanager

@@ -30,7 +30,7 @@ def __getattr__(name: str) -> object:
         if missing == "forewarn":
             raise
         raise ImportError(
-            f"rehearsals need the server extra, but {missing} is missing:"
-            " pip install 'forewarn[server]'"
+            f"rehearsals require the server extra, but {missing} is missing: pip"
+            " install 'forewarn[server]'"
         ) from None
     return getattr(module, attribute)

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 _MARKER = "scheduled_events"
 _SECTION = "scheduled events"
 _HELP = (
-    f"{_MARKER}(fleet=None, vms=(), vm=None, seed=None, settings=None): configure the"
-    " fixture `scheduled_events`: a fleet (a file next to the test, or tables) or the"
-    " VMs of one group, the VM in which the program runs, a seed for event ids"
+    f"{_MARKER}(fleet=None, vms=(), vm=None, seed=None, settings=None): configure"
+    " the fixture `scheduled_events`: a fleet (a file next to the test, or tables)"
+    " or the VMs of one group, the VM on which the program runs, and a seed for"
+    " event IDs"
 )
 
 #: Exit codes of a program that `run` stopped at the end of its block.
@@ -54,7 +55,10 @@ def scheduled_events(
     """
     marker = request.node.get_closest_marker(_MARKER)
     if marker is not None and marker.args:
-        why = f"the marker {_MARKER} accepts only keywords, such as vms=['a', 'b']"
+        why = (
+            f"the {_MARKER} marker accepts only keyword arguments, such as vms=['a',"
+            " 'b']"
+        )
         pytest.fail(why, pytrace=False)
     with ExitStack() as cleanup:
         rehearsal = _open(request, cleanup, marker.kwargs if marker else {})
@@ -86,8 +90,10 @@ def _add_sections(
             if TITLE not in message:
                 report.sections.append((_SECTION, rehearsal.timeline()))
         for program in rehearsal.programs:
-            end = "stopped by the test" if program.code in _BY_US else "ended by itself"
-            title = f"output of the program ({end}, exit code {program.code})"
+            end = (
+                "stopped by the test" if program.code in _BY_US else "ended on its own"
+            )
+            title = f"the program's output ({end}, exit code {program.code})"
             report.sections.append((title, program.written or "(no output)"))
 
 

@@ -81,7 +81,7 @@ def test_an_unknown_event_has_no_story() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (a_line("seen"), "first seen: without a status; it does not name this VM"),
+        (a_line("seen"), "first seen: without a status; it does not list this VM"),
         (a_line("decided", rule=None, why=["x"]), "no rule matches: x"),
         (
             a_hook(outcome="failed", code=3, seconds=1.5),
@@ -153,7 +153,7 @@ def test_an_event_may_take_place_unseen() -> None:
     [
         (
             {},
-            "No interruption of this VM was measured. The announced duration was 9 s.",
+            "No interruption was measured on this VM. The announced duration was 9 s.",
         ),
         (
             {"boots": 0, "seconds": 4.2, "total": 4.2},
@@ -161,8 +161,9 @@ def test_an_event_may_take_place_unseen() -> None:
         ),
         (
             {"boots": 0, "seconds": 12, "total": 15},
-            "This VM was interrupted for up to 12 s, 15 s in total. The announced"
-            " duration was 9 s, exceeded by 6 s.",
+            "This VM was interrupted for 15 s in total, at most 12 s at a time."
+            " The announced duration was 9 s; the interruption exceeded it by 6"
+            " s.",
         ),
         (
             {"boots": 2, "seconds": 5, "total": 8},

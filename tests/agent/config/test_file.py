@@ -201,8 +201,9 @@ def test_a_window_may_omit_its_bounds(
         ),
         (
             '[[rules]]\nname = "r"\n',
-            'line 1: rule "r" has no `prepare` hooks, so it approves events as soon as'
-            ' they are seen; set approve to "at-once" if you want this, or to "never"',
+            'line 1: rule "r" has no `prepare` hooks, so it approves events as'
+            ' soon as it sees them; set approve to "at-once" if this is intended,'
+            ' or to "never" otherwise',
         ),
         (
             f'{USED}ready = "drain"\n',
@@ -216,12 +217,15 @@ def test_a_window_may_omit_its_bounds(
         ),
         (
             f'api_version = "2017-08-01"\n{RULE}types = ["Preempt", "Freeze"]\n',
-            'line 2: rule "r" is for Preempt, which api_version 2017-08-01 omits',
+            (
+                'line 2: rule "r" is for Preempt, which api_version 2017-08-01 does'
+                " not include"
+            ),
         ),
         (
             f"blind_after_seconds = 5\npoll_seconds = 3\n{RULE}",
-            "line 2: the alarm will come and go, because blind_after_seconds (5) is"
-            " less than twice poll_seconds (3)",
+            "line 2: the blindness alarm will turn on and off repeatedly, because"
+            " blind_after_seconds (5) is less than twice poll_seconds (3)",
         ),
     ],
 )

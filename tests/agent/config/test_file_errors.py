@@ -71,12 +71,12 @@ from forewarn.errors import CannotStart, FaultyFile
         ("name = 7\n", "line 1: name: expected text, not 7"),
         (
             'name = "a\\u0007"\n',
-            "line 1: name: expected text without control characters",
+            "line 1: name: expected a string without control characters",
         ),
         (
             'endpoint = "169.254.169.254"\n',
-            "line 1: endpoint: '169.254.169.254' does not start with http://; write it"
-            " like http://169.254.169.254",
+            "line 1: endpoint: '169.254.169.254' does not start with http://; for"
+            " example, http://169.254.169.254",
         ),
         (
             'api_version = "2021-01-01"\n',
@@ -93,7 +93,10 @@ from forewarn.errors import CannotStart, FaultyFile
         # rules
         (
             "[rules]\nname = 1\n",
-            "line 1: rules are a list; write [[rules]] instead of [rules]",
+            (
+                "line 1: rules must be an array of tables; use [[rules]] instead of"
+                " [rules]"
+            ),
         ),
         (
             "rules = 1\n",
@@ -107,8 +110,8 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             f'{RULE}types = "Reboot"\n',
-            'line 4: types in [[rules]] "r": expected a list of texts, not "Reboot";'
-            ' write ["Reboot"]',
+            'line 4: types in [[rules]] "r": expected a list of strings, not'
+            ' "Reboot"; write ["Reboot"]',
         ),
         (
             f"{RULE}types = []\n",
@@ -137,8 +140,8 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             f"{RULE}notice_seconds = {{}}\n",
-            'line 4: notice_seconds in [[rules]] "r": expected min, max or both; omit'
-            " the key for any value",
+            'line 4: notice_seconds in [[rules]] "r": expected min, max or both;'
+            " to accept any value, omit the key",
         ),
         (
             f"{RULE}notice_seconds = {{max = -1}}\n",
@@ -206,8 +209,8 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             f'{HOOK}{RULE}prepare = ["/opt/drain"]\n',
-            'line 6: prepare in [[rules]] "r": hook "/opt/drain" not found; define it'
-            " as the command of a [hooks.NAME], and write NAME here",
+            'line 6: prepare in [[rules]] "r": hook "/opt/drain" not found;'
+            " define it as the command of a [hooks.NAME] table, and use NAME here",
         ),
         (
             f'{HOOK}{RULE}undo = ["drain", "drain"]\n',
@@ -218,7 +221,7 @@ from forewarn.errors import CannotStart, FaultyFile
             "line 3: python in [hooks.drain]: a hook cannot have both `command` and"
             " `python`",
         ),
-        ("[hooks.x]\n", "line 1: [hooks.x]: a hook needs `command` or `python`"),
+        ("[hooks.x]\n", "line 1: [hooks.x]: a hook requires `command` or `python`"),
         (
             '[hooks]\nx = "drain"\n',
             'line 2: [hooks.x]: expected a table, not "drain"',
@@ -229,13 +232,13 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             '[hooks."a b"]\ncommand = "x"\n',
-            "line 1: [hooks.a b]: a hook name has 1 to 64 letters, digits, dots,"
-            " hyphens and underscores",
+            "line 1: [hooks.a b]: a hook name must consist of 1 to 64 letters,"
+            " digits, dots, hyphens and underscores",
         ),
         (
             "[hooks.x]\ncommand = []\n",
-            "line 2: command in [hooks.x]: expected text for /bin/sh, or a list such"
-            ' as ["drain", "--now"], not a list',
+            "line 2: command in [hooks.x]: expected a string for /bin/sh, or a"
+            ' list such as ["drain", "--now"], not a list',
         ),
         (
             '[hooks.x]\ncommand = ["drain",\n 5]\n',
@@ -248,7 +251,7 @@ from forewarn.errors import CannotStart, FaultyFile
         ),
         (
             '[hooks.x]\ncommand = ["a", "b\\u0000"]\n',
-            "line 2: command in [hooks.x]: a command cannot contain a zero character",
+            "line 2: command in [hooks.x]: a command cannot contain a null character",
         ),
         (
             '[hooks.x]\npython = "our.drain"\n',
@@ -266,8 +269,14 @@ def test_an_error_names_the_line_and_the_likely_intention(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "line 1: no rules, so the agent would do nothing; add [[rules]]"),
-        ('name = "x"\nrules = []\n', "line 1: no rules"),
+        (
+            "",
+            (
+                "line 1: the file has no rules, so the agent would do nothing; add a"
+                " [[rules]] table"
+            ),
+        ),
+        ('name = "x"\nrules = []\n', "line 1: the file has no rules"),
         ('name = "x\n', "line 1, column 10: not valid TOML: Illegal character"),
     ],
 )

@@ -40,9 +40,12 @@ def test_a_missing_command_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("drain --now", 'in a list, write each word separately: ["drain", "--now"]'),
-        ("~/drain", "~ and $ need a shell: write a string instead of a list"),
-        ("$HOME/drain", "~ and $ need a shell: write a string instead of a list"),
+        (
+            "drain --now",
+            'in a list, each word must be a separate string: ["drain", "--now"]',
+        ),
+        ("~/drain", "only a shell expands ~ and $; use a string instead of a list"),
+        ("$HOME/drain", "only a shell expands ~ and $; use a string instead of a list"),
     ],
 )
 def test_shell_syntax_in_a_list_is_reported(
@@ -66,8 +69,8 @@ def test_discovery_without_permission_is_reported(
     assert check_machine(Plan(state=tmp_path)) == []
     (problem,) = check_machine(Plan(state=tmp_path, discover=True))
     assert problem.startswith(
-        "discover: discovery by DHCP needs root or the capabilities CAP_NET_RAW and"
-        " CAP_NET_BIND_SERVICE; run it as root, or name the endpoint"
+        "discover: discovery via DHCP requires root or the CAP_NET_RAW and"
+        " CAP_NET_BIND_SERVICE capabilities; run it as root, or specify the endpoint"
     )
 
 
@@ -86,7 +89,7 @@ def test_discovery_on_another_platform_is_reported(
 ) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     (problem,) = check_machine(Plan(state=tmp_path, discover=True))
-    assert "works on Linux only; name the endpoint" in problem
+    assert "works only on Linux; specify the endpoint" in problem
 
 
 # --- shell commands ----------------------------------------------------------

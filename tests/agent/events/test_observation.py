@@ -94,7 +94,7 @@ def test_without_a_matching_rule_there_is_no_course() -> None:
     observed = observe({}, a_document(SCHEDULED), an_observation(rules=[others]))
     assert observed.states[0].course is None
     decided = observed.entries[1].line()
-    assert decided["why"] == ("rule others does not match: it names this VM",)
+    assert decided["why"] == ("rule others does not match: it lists this VM",)
 
 
 def test_only_the_first_listed_vm_leads_and_only_listed_vms_are_concerned() -> None:

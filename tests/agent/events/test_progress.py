@@ -141,7 +141,7 @@ def test_only_the_first_listed_vm_approves() -> None:
     assert advance(state, context()).orders == ()
     assert (
         progress.why_not_approved(state)
-        == "web-1 is the first VM of the event, so it approves"
+        == "web-1 is the first VM in the event and is responsible for approving it"
     )
     every_vm = replace(state, course=a_response_plan(together=SharedApproval.EACH))
     assert advance(every_vm, context()).orders == (PostApproval(),)

@@ -181,7 +181,7 @@ def test_a_process_that_ignores_term_is_killed(ready_pipe: ReadyPipe) -> None:
     ended, _ = cut_when_up(text, ready_pipe, kill_after=0.05)
     assert (ended.outcome, ended.code) == (HookOutcome.CUT, -signal.SIGKILL)
     assert ended.reason == (
-        "the event is gone; SIGTERM did not end it, so it was killed"
+        "the event is gone; SIGTERM did not stop it, so it was killed"
     )
 
 

@@ -72,11 +72,11 @@ def test_a_field_missing_from_an_older_version_gets_its_default() -> None:
         ("{", "it is not valid JSON"),
         ("[]", "it has version None instead of 1"),
         ('{"version": 2}', "it has version 2 instead of 1"),
-        ('{"version": 1}', "it is not the state of an event"),
-        ('{"version": 1, "event": {}}', "it is not the state of an event"),
-        ('{"version": 1, "runs": 3}', "it is not the state of an event"),
-        ('{"version": 1, "seen": "once"}', "it is not the state of an event"),
-        ('{"version": 1, "wish": 1}', "it is not the state of an event"),
+        ('{"version": 1}', "it does not contain an event's state"),
+        ('{"version": 1, "event": {}}', "it does not contain an event's state"),
+        ('{"version": 1, "runs": 3}', "it does not contain an event's state"),
+        ('{"version": 1, "seen": "once"}', "it does not contain an event's state"),
+        ('{"version": 1, "wish": 1}', "it does not contain an event's state"),
     ],
 )
 def test_an_invalid_state_is_refused_with_a_reason(text: str, why: str) -> None:

@@ -250,8 +250,9 @@ def test_two_damaged_copies_are_moved_aside_with_a_warning(
     loaded = store.load()
     assert loaded.states == {}
     assert loaded.problems == (
-        f"cannot use {file}: its checksum is wrong; cannot use the older copy either:"
-        " its checksum is wrong; moved both aside, so the event counts as new",
+        f"cannot use {file}: its checksum is wrong; cannot use the older copy"
+        " either: its checksum is wrong; moved both copies aside, so the event is"
+        " treated as new",
     )
     assert {path.name: path.read_bytes() for path in file.parent.iterdir()} == {
         f"{file.name}.bad": b"first",
@@ -291,7 +292,7 @@ def test_a_file_copied_under_another_name_is_refused(
     (file.parent / "E1.json").write_bytes(file.read_bytes())
     loaded = store.load()
     assert loaded.states == {ID: FIRST}
-    assert f"it belongs to event {ID}" in loaded.problems[0]
+    assert f"it contains the state of event {ID}" in loaded.problems[0]
 
 
 def test_a_link_to_a_state_is_not_read(store: StateStore, file: Path) -> None:

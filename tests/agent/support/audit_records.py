@@ -58,7 +58,7 @@ def a_hook(
 DECIDED = a_line(
     "decided",
     rule="reboots",
-    why=["it is a Reboot", "it names this VM"],
+    why=["it is a Reboot", "it lists this VM"],
     approve="after-hooks",
     hooks={"prepare": ["drain", "flush"], "recover": ["undrain"]},
 )

@@ -103,15 +103,15 @@ def test_a_condition_is_logged_when_it_begins_and_ends(
             (False, "no problem"),
             (True, "blind for 30 s"),
             (True, "blind for 31 s"),
-            (False, "no longer blind"),
-            (False, "no longer blind"),
+            (False, "the agent is no longer blind"),
+            (False, "the agent is no longer blind"),
             (True, "blind for 30 s"),
         )
     ]
     assert news == [False, True, False, True, False, True]
     assert [(record.levelname, record.message) for record in caplog.records] == [
         ("WARNING", "blind for 30 s"),
-        ("INFO", "no longer blind"),
+        ("INFO", "the agent is no longer blind"),
         ("WARNING", "blind for 30 s"),
     ]
 
@@ -131,7 +131,7 @@ def test_a_condition_of_another_kind_is_logged(
 def test_conditions_are_independent(conditions: Conditions) -> None:
     assert conditions.report("blind", True, "sees nothing")
     assert conditions.report("state-unwritable", True, "no room")
-    assert conditions.report("blind", False, "no longer blind")
+    assert conditions.report("blind", False, "the agent is no longer blind")
     assert conditions.active() == {"state-unwritable": "no room"}
 
 
@@ -166,8 +166,8 @@ def test_only_so_many_messages_are_logged_in_a_period(
     messages = [record.getMessage() for record in caplog.records]
     assert messages[:MOST_MESSAGES] == [str(n) for n in range(MOST_MESSAGES)]
     assert messages[MOST_MESSAGES:] == [
-        "more than 1000 log messages in 60 s; omitting further messages, but the audit"
-        " log has all events",
+        "more than 1000 log messages in 60 s; omitting further messages, but the"
+        " audit log still records all events",
         f"omitted {2 * MOST_MESSAGES} log messages",
         "calm",
     ]

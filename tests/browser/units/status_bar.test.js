@@ -80,20 +80,20 @@ test("callers over their limits are described as the service reports them", () =
 });
 
 test("a problem is described with its age", () => {
-  const failing = { text: "writes fail: disk full", seconds: 60 };
-  assert.equal(describeProblem(failing, 5000), "writes fail: disk full (for 1:05)");
-  const warning = { text: "time stands still", seconds: null };
-  assert.equal(describeProblem(warning, 5000), "time stands still");
+  const failing = { text: "writes are failing: disk full", seconds: 60 };
+  assert.equal(describeProblem(failing, 5000), "writes are failing: disk full (for 1:05)");
+  const warning = { text: "the clock is paused", seconds: null };
+  assert.equal(describeProblem(warning, 5000), "the clock is paused");
 });
 
 test("problems are announced once, not each second", () => {
-  const problems = ["writes fail", "a thread has ended"].map((text) => ({
+  const problems = ["writes are failing", "a thread has ended"].map((text) => ({
     text,
     seconds: 60,
   }));
   const [status, shown] = /** @type {any} */ (HealthBar({ problems })).props.children;
   assert.equal(status.props.role, "status");
-  assert.equal(status.props.children, "writes fail; a thread has ended");
+  assert.equal(status.props.children, "writes are failing; a thread has ended");
   assert.equal(shown.props["aria-label"], "Service problems");
   const [none, nothing] = /** @type {any} */ (HealthBar({ problems: [] })).props.children;
   assert.deepEqual([none.props.children, nothing], ["", false]);

@@ -98,7 +98,7 @@ Seen at 2026-01-28 12:00:30Z by web-0.
 602D9444-D2CD-49C7-8624-8643E7171297: Reboot of web-1, web-0, Scheduled, by
     Platform
   Not before 2026-01-28 12:15:00Z, in 15 min.
-  Rule "reboots" matches: its type is Reboot; it names this VM.
+  Rule "reboots" matches: its type is Reboot; it lists this VM.
     prepare (in parallel):
       drain: /usr/local/bin/drain --now
       say: logger going down | cat
@@ -128,7 +128,7 @@ def test_explanation_as_json(explain: Explain) -> None:
         "mine": True,
         "notice_seconds": 870.0,
         "rule": "reboots",
-        "why": ["its type is Reboot", "it names this VM"],
+        "why": ["its type is Reboot", "it lists this VM"],
         "hooks": {"prepare": ["drain", "say"], "recover": ["say"]},
         "approve": "after-hooks",
         "together": "when-ready",
@@ -235,8 +235,8 @@ def test_warnings_go_to_standard_error(tmp_path: Path, capsys: Capture) -> None:
     [
         ([], "is not a JSON object"),
         ({}, "contains neither Events nor an EventId"),
-        ({"Events": 1}, "the document has no list of Events"),
-        ({"Events": [{}]}, "an entry of Events has no EventId"),
+        ({"Events": 1}, "the document has no Events list"),
+        ({"Events": [{}]}, "an entry in Events has no EventId"),
         ({"what": "gone", "event": "E"}, "audit log line without an event"),
     ],
 )

@@ -220,7 +220,7 @@ def test_a_failed_discovery_ends_with_the_reason(
     assert capsys.readouterr() == (
         "",
         "forewarn: trying http://169.254.169.254\n"
-        "forewarn: requesting the address by DHCP, for up to 15 s\n"
+        "forewarn: requesting the address via DHCP, for up to 15 s\n"
         "forewarn: no DHCP server responded on eth0; check that one does\n",
     )
 

@@ -109,7 +109,7 @@ def test_newer_database_fails_the_check(file: Path, run: Cli) -> None:
         database.commit()
     shown = checked(run, code=1)
     assert shown["revision"] == "9999"
-    assert "created by a newer forewarn" in shown["usable"]
+    assert "created by a newer version of forewarn" in shown["usable"]
 
 
 def test_damaged_database_fails_the_check(file: Path, run: Cli) -> None:

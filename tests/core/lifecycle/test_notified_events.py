@@ -39,7 +39,7 @@ OUTCOMES: list[tuple[f.Fact, str]] = [
     (f.Canceled(at=NOON, by="ops", maintenance="m0"), "Canceled"),
 ]
 
-#: One fact of each kind that is about no maintenance.
+#: One fact of each kind that is not about a maintenance operation.
 OTHERS: list[f.Fact] = [
     f.FleetChanged(at=NOON, by="ops", epoch="", removed_vms=("vm0",)),
     f.Enabled(at=NOON, group="web", epoch=""),
@@ -89,7 +89,7 @@ def test_not_before_is_blank_without_notice() -> None:
 
 @pytest.mark.parametrize("fact", OTHERS, ids=name)
 def test_a_fact_without_a_maintenance_has_no_events(fact: f.Fact) -> None:
-    with pytest.raises(ValueError, match="is about no maintenance"):
+    with pytest.raises(ValueError, match="is not about a maintenance operation"):
         notified_events(fact, OVER)
 
 

@@ -82,7 +82,7 @@ def test_after_restoring_a_shorter_journal_new_facts_are_delivered(
         transaction.keep("notify:ops", "1000000")
     notifier = RecordingNotifier()
     delivery = a_delivery(system.store, notifier)
-    assert "as after restoring a backup" in caplog.text
+    assert "possibly because a backup was restored" in caplog.text
     system.announce(a_reboot("web-0"))
     delivery.catch_up()
     assert notifier.delivered != []

@@ -98,8 +98,8 @@ def test_failed_writes_are_sent_to_the_portal_until_they_succeed(
         order = {"type": "Reboot", "vms": ["web-0"]}
         assert service.request("POST", "/v1/maintenances", order).status == 503
         (problem,) = next_problems()
-        assert problem["text"].startswith("writes fail: ")
-        assert "moved or deleted while the service is running" in problem["text"]
+        assert problem["text"].startswith("writes are failing: ")
+        assert "moved or deleted while the service was running" in problem["text"]
         assert isinstance(problem["seconds"], int)
         (tmp_path / "moved.db").rename(path)
         assert next_problems() == []
@@ -117,5 +117,5 @@ def test_clock_behind_the_journal_is_a_warning_of_a_ready_service(
     with a_service(tmp_path, store=store, clock="system") as service:
         service.announce(vms=["web-1"])
         (warning,) = service.get("/readyz")["warnings"]
-        assert f"time stands still until {ahead[:19]}" in warning
+        assert f"clock is paused until {ahead[:19]}" in warning
         assert service.get("/v1/clock")["stands_still_until"][:19] == ahead[:19]

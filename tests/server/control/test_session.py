@@ -126,7 +126,7 @@ def test_cookie_is_secure_behind_a_tls_proxy(serve: Serve) -> None:
 def test_session_cannot_start_another_session(browser: Browser) -> None:
     answer = browser.request("POST", "/v1/session")
     assert answer.status == 401
-    assert "signing in needs a token" in answer.detail
+    assert "signing in requires a token" in answer.detail
     assert "Set-Cookie" not in answer.headers
 
 

@@ -160,4 +160,4 @@ def test_certificate_that_is_not_yet_valid_is_refused(
 
 def test_client_certificate_is_refused(authority: CertificateAuthority) -> None:
     pair = authority.sign("localhost", usage=ExtendedKeyUsageOID.CLIENT_AUTH)
-    assert "is not for servers" in refusal(pair)
+    assert "is not a server certificate" in refusal(pair)

@@ -94,7 +94,7 @@ WRONG = [
     ),
     (
         '{announce = "Reboot", vms = ["web-0"], emergency = true}',
-        "step 2: an emergency needs a reason",
+        "step 2: an emergency requires a reason",
     ),
     (
         '{announce = "Reboot", vms = ["web-0"], duration = "1500ms"}',
@@ -110,7 +110,10 @@ WRONG = [
     ),
     (
         '{advance = "1m", wait = "1s"}',
-        "step 2: a step has one verb, not advance and wait; make each a separate step",
+        (
+            "step 2: a step can have only one verb, not advance and wait; use a"
+            " separate step for each"
+        ),
     ),
     (
         '{anounce = "Reboot", vms = ["web-0"]}',
@@ -145,7 +148,9 @@ def test_number_too_long_to_print_is_refused() -> None:
 
 def test_step_without_a_verb_is_refused_with_the_valid_ones() -> None:
     message = only_error(a_scenario('{zzz = "a"}'))
-    assert message.startswith("line 4: step 1: no verb; expected one of: announce,")
+    assert message.startswith(
+        "line 4: step 1: the step has no verb; expected one of: announce,"
+    )
     assert "announce" in message
     assert "expect" in message
 
@@ -183,7 +188,7 @@ def test_minimum_notice_of_a_terminate_comes_from_its_group() -> None:
 def test_host_without_vms_is_refused() -> None:
     fleet = 'vms = [{ name = "a" }]\nhosts = [{ name = "h" }]'
     message = only_error(a_scenario('{failed = "h"}', fleet=fleet))
-    assert message.endswith("host h has no VMs, so there would be no event")
+    assert message.endswith("host h has no VMs, so no event would be announced")
 
 
 def test_wrong_step_still_defines_its_name() -> None:

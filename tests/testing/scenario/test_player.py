@@ -167,7 +167,7 @@ def test_step_refused_by_the_service_fails_with_its_message() -> None:
     early = Order(type=EventType.REBOOT, vms=("web-0",), notice=timedelta(minutes=1))
     outcome = played(s.AnnounceStep(order=early, name="reboot"), by=IDLE)
     assert failure(outcome).number == 1
-    assert "needs 15 minutes of notice" in (failure(outcome).reason or "")
+    assert "requires 15 minutes of notice" in (failure(outcome).reason or "")
 
 
 def test_a_rehearsal_that_takes_too_long_is_ended() -> None:

@@ -69,7 +69,7 @@ def sentence(entry: e.RecordedEntry) -> str:  # noqa: C901  # a case for each ki
         case e.SeenEntry():
             return _seen(entry)
         case e.CameBackEntry():
-            return "announced again with the same id"
+            return "announced again with the same ID"
         case e.DecidedEntry():
             return _decided(entry)
         case e.HookBeganEntry():
@@ -87,7 +87,7 @@ def sentence(entry: e.RecordedEntry) -> str:  # noqa: C901  # a case for each ki
         case e.StartedEntry():
             return _started(entry)
         case e.GoneEntry():
-            return "the event was canceled" if entry.canceled else "the event is over"
+            return "the event was canceled" if entry.canceled else "the event has ended"
         case e.OverEntry():
             return f"finished{_suffix(': ', entry.outcome)}"
         case e.BeganEntry():
@@ -156,9 +156,9 @@ def _story_entry(entry: e.RecordedEntry, first: datetime | None) -> StoryEntry:
 def _seen(entry: e.SeenEntry) -> str:
     status = e.read_text(entry.event_as_shown.get("EventStatus")) or "without a status"
     notice = _suffix(", with ", _duration(entry.notice_seconds), " of notice")
-    affected = "it names this VM" if entry.mine else "it does not name this VM"
+    affected = "it lists this VM" if entry.mine else "it does not list this VM"
     if entry.leader:
-        affected = "it names this VM first"
+        affected = "it lists this VM first"
     return f"first seen: {status}{notice}; {affected}"
 
 
@@ -166,7 +166,7 @@ def _started(entry: e.StartedEntry) -> str:
     if entry.without_notice:
         return "the event started without notice"
     if entry.approved_elsewhere:
-        return "the event started early, although this agent had not approved it"
+        return "the event started early, even though this agent had not approved it"
     return "the event started early" if entry.early else "the event started"
 
 
@@ -209,7 +209,7 @@ def _blind(entry: e.BlindEntry) -> str:
 def _name_mismatch(entry: e.NameMismatchEntry) -> str:
     if entry.reason is None:
         return "the agent's name for this VM is correct again"
-    return f"the agent may miss events of this VM: {entry.reason}"
+    return f"the agent may miss events for this VM: {entry.reason}"
 
 
 def _unknown(entry: e.UnknownEntry) -> str:

@@ -255,7 +255,11 @@ def _impact(summary: EventSummary) -> Iterator[str]:
         return
     announced = f"The announced duration was {format_duration(summary.announced)}"
     excess = summary.impact.total - summary.announced
-    longer = f", exceeded by {format_duration(excess)}" if excess >= 1 else ""
+    longer = (
+        f"; the interruption exceeded it by {format_duration(excess)}"
+        if excess >= 1
+        else ""
+    )
     yield f"{impact}. {announced}{longer}."
 
 
@@ -265,7 +269,7 @@ def _describe_impact(impact: Impact) -> str:
         often = format_times(impact.boots)
         return f"This VM was restarted {often} and was down for {total}"
     if not impact.seconds:
-        return "No interruption of this VM was measured"
+        return "No interruption was measured on this VM"
     if longest == total:
         return f"This VM was interrupted for {total}"
-    return f"This VM was interrupted for up to {longest}, {total} in total"
+    return f"This VM was interrupted for {total} in total, at most {longest} at a time"

@@ -50,7 +50,7 @@ DEFAULT = Path("/etc/forewarn/agent.toml")
 VARIABLE = "FOREWARN_AGENT_CONFIG"
 
 _SYSTEM_STATE = Path("/var/lib/forewarn-agent")
-_IF_MISSING = "; create it, or name another file with --config"
+_IF_MISSING = "; create it, or specify another file with --config"
 _TABLES = ("metrics", "hooks", "rules")
 _HOOK_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -139,7 +139,10 @@ def _fields(table: object, keys: Keys, location: Location) -> dict[str, Any]:
 def _check_whole(plan: Plan, top: Location, *, in_file: int) -> None:
     """Check what needs the whole plan; its first `in_file` rules are in the file."""
     if not plan.rules and not top.diagnostics.errors:
-        top.refuse("no rules, so the agent would do nothing; add [[rules]]")
+        top.refuse(
+            "the file has no rules, so the agent would do nothing; add a [[rules]]"
+            " table"
+        )
     if plan.discover and plan.endpoint is not None:
         top.key("discover").refuse(
             "`discover` cannot be combined with `endpoint`; remove one of them"
@@ -169,14 +172,15 @@ def _hook(name: str, table: object, above: Location) -> Hook:
     location = above.below(name, f"[hooks.{name}]")
     if not _HOOK_NAME.fullmatch(name):
         location.refuse(
-            "a hook name has 1 to 64 letters, digits, dots, hyphens and underscores"
+            "a hook name must consist of 1 to 64 letters, digits, dots, hyphens and"
+            " underscores"
         )
     settings = _fields(table, HOOK, location)
     given = {"command", "python"}.intersection(table if isinstance(table, dict) else ())
     if len(given) > 1:
         location.key("python").refuse("a hook cannot have both `command` and `python`")
     elif not given:
-        location.refuse("a hook needs `command` or `python`")
+        location.refuse("a hook requires `command` or `python`")
     if "/" in settings.get("command", [""])[0]:
         program, *words = settings["command"]
         path = (location.folder / program).absolute()  # else $PATH may be searched
@@ -189,7 +193,9 @@ def _hook(name: str, table: object, above: Location) -> Hook:
 
 def _rules(tables: object, location: Location, hooks: Mapping[str, Hook]) -> list[Rule]:
     if isinstance(tables, dict):
-        location.refuse("rules are a list; write [[rules]] instead of [rules]")
+        location.refuse(
+            "rules must be an array of tables; use [[rules]] instead of [rules]"
+        )
         return []
     if not isinstance(tables, list):
         location.refuse(f"rules: {invalid_value('tables called [[rules]]', tables)}")
@@ -230,7 +236,7 @@ def _hook_hint(used: str, hooks: Mapping[str, Hook]) -> str:
     """Return a hint: a hook with a similar name, or how to define one."""
     if _HOOK_NAME.fullmatch(used):
         return suggestion(used, hooks)
-    return "; define it as the command of a [hooks.NAME], and write NAME here"
+    return "; define it as the command of a [hooks.NAME] table, and use NAME here"
 
 
 def _used_hooks(rule: Rule, location: Location) -> Iterator[tuple[str, Location]]:
@@ -311,7 +317,7 @@ def _name_hint(name: str) -> str:
         name, [f"on{event_type}{end}.sh" for event_type in EventType for end in ends]
     )
     if near is None:
-        return "; name scripts on<Type>.sh or on<Type>.<step>.sh"
+        return "; script names must have the form on<Type>.sh or on<Type>.<step>.sh"
     return f'; did you mean "{near}"?'
 
 
@@ -344,8 +350,9 @@ def _add_warnings(plan: Plan, top: Location, *, in_file: int) -> None:
             top.below("hooks").below(name).warn(f'no rule uses the hook "{name}"')
     if plan.blind_after < 2 * plan.poll:
         top.below("poll_seconds").warn(
-            f"the alarm will come and go, because blind_after_seconds"
-            f" ({plan.blind_after:g}) is less than twice poll_seconds ({plan.poll:g})"
+            "the blindness alarm will turn on and off repeatedly, because"
+            f" blind_after_seconds ({plan.blind_after:g}) is less than twice"
+            f" poll_seconds ({plan.poll:g})"
         )
 
 
@@ -381,15 +388,19 @@ def _missing_fields(plan: Plan, rule: Rule) -> Iterator[str]:
             )
     hidden = sorted((rule.types or frozenset()) - version.types)
     if hidden:
-        yield f"is for {join_all(hidden)}, which api_version {version.name} omits"
+        yield (
+            f"is for {join_all(hidden)}, which api_version {version.name} does not"
+            " include"
+        )
 
 
 def _odd_approval(rule: Rule) -> Iterator[str]:
     prepares = HookPoint.PREPARE in rule.hooks
     if rule.approve is ApprovalPolicy.AFTER_HOOKS and not prepares:
         yield (
-            "has no `prepare` hooks, so it approves events as soon as they are seen;"
-            ' set approve to "at-once" if you want this, or to "never"'
+            "has no `prepare` hooks, so it approves events as soon as it sees them;"
+            ' set approve to "at-once" if this is intended, or to "never"'
+            " otherwise"
         )
     if rule.ready is not None and rule.together is not SharedApproval.WHEN_READY:
         yield 'has a `ready` hook, which has no effect without together = "when-ready"'

@@ -58,16 +58,16 @@ def _command(command: Sequence[str]) -> Iterator[str]:
 def _taken_literally(path: str) -> str:
     """Return a hint for a path that only a shell would interpret."""
     if re.search(r"\s", path):
-        return '; in a list, write each word separately: ["drain", "--now"]'
+        return '; in a list, each word must be a separate string: ["drain", "--now"]'
     if "$" in path or "~" in path:
-        return "; ~ and $ need a shell: write a string instead of a list"
+        return "; only a shell expands ~ and $; use a string instead of a list"
     return ""
 
 
 def _shell(text: str) -> Iterator[str]:
     shell = SHELL[0]
     if not os.access(shell, os.X_OK):
-        yield f"{shell} does not exist, but the command needs it"
+        yield f"{shell} does not exist, but the command requires it"
         return
     failure = _error_of([shell, "-n", "-c", text])
     if failure is not None:

@@ -95,11 +95,11 @@ def _fields(table: object, keys: Keys, expected: str) -> dict[str, Any]:
 def _read_text(value: object) -> str:
     text = read_any_text(value)
     if _UNPRINTED.search(text):
-        raise InvalidInput("expected text without control characters")
+        raise InvalidInput("expected a string without control characters")
     return text
 
 
-_read_names = list_of(read_any_text, "a list of texts", is_unique=True)
+_read_names = list_of(read_any_text, "a list of strings", is_unique=True)
 
 
 def _some_of(enum: type[StrEnum]) -> Reader[frozenset[str]]:
@@ -107,7 +107,7 @@ def _some_of(enum: type[StrEnum]) -> Reader[frozenset[str]]:
 
     An unknown word is an error: a rule for it would never match.
     """
-    read_words = list_of(one_of(*enum), "a list of texts", is_unique=True)
+    read_words = list_of(one_of(*enum), "a list of strings", is_unique=True)
 
     def read(value: object) -> frozenset[str]:
         words = read_words(value)
@@ -137,13 +137,15 @@ def _read_range(value: object) -> NumberRange:
                 f"min ({bounds.least:g}) is greater than max ({bounds.most:g})"
             )
     elif bounds == NumberRange():
-        raise InvalidInput("expected min, max or both; omit the key for any value")
+        raise InvalidInput(
+            "expected min, max or both; to accept any value, omit the key"
+        )
     return bounds
 
 
 # --- time windows ------------------------------------------------------------
 
-_read_day_names = list_of(one_of(*DAYS), "a list of texts", is_unique=True)
+_read_day_names = list_of(one_of(*DAYS), "a list of strings", is_unique=True)
 
 
 def _read_days(value: object) -> frozenset[int]:
@@ -221,7 +223,7 @@ def _read_word(value: object) -> str:
 
 
 _read_words = list_of(
-    _read_word, 'text for /bin/sh, or a list such as ["drain", "--now"]', least=1
+    _read_word, 'a string for /bin/sh, or a list such as ["drain", "--now"]', least=1
 )
 
 
@@ -232,7 +234,7 @@ def _read_command(value: object) -> tuple[str, ...]:
     if not words[0].strip():
         raise InvalidInput("the first word, which names the program, is empty")
     if any("\0" in word for word in words):
-        raise InvalidInput("a command cannot contain a zero character")
+        raise InvalidInput("a command cannot contain a null character")
     return words
 
 

@@ -194,7 +194,9 @@ def why_not_approved(state: EventState) -> str | None:
         return why
     if plan.together is SharedApproval.LEADER and not state.is_leader:
         first = state.event.resources[0] if state.event.resources else "another VM"
-        return f"{first} is the first VM of the event, so it approves"
+        return (
+            f"{first} is the first VM in the event and is responsible for approving it"
+        )
     return None
 
 
@@ -213,7 +215,7 @@ def _close_lost_runs(
     state: EventState, context: EventContext
 ) -> tuple[EventState, tuple[e.AuditEntry, ...]]:
     """Mark hooks of earlier steps as cut if they were running when the agent died."""
-    reason = "the agent was not running when the event moved on"
+    reason = "the agent was not running when the event's status changed"
     closed = {
         run: replace(run, outcome=HookOutcome.CUT, ended_at=context.now, reason=reason)
         for run in state.runs
@@ -378,5 +380,5 @@ def _outcome(state: EventState) -> str:
         {run.hook for run in state.runs if run.outcome is not HookOutcome.DONE}
     )
     end = "was canceled" if state.started_at is None else "took place"
-    hooks = f"; without success: {', '.join(failed)}" if failed else ""
+    hooks = f"; unsuccessful hooks: {', '.join(failed)}" if failed else ""
     return f"the event {end}{hooks}"

@@ -193,7 +193,7 @@ class Executor:
         """Run a hook in a thread; deliver the `result` of its run."""
         hook = self._plan.hooks.get(order.run.hook)
         if hook is None:
-            reason = f"hook {order.run.hook} is no longer in the agent's file"
+            reason = f"hook {order.run.hook} is no longer in the agent's configuration"
             self._deliver(result(self._failed(order.run, reason)))
             return
         call = HookCall(

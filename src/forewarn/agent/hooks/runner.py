@@ -173,9 +173,9 @@ def _exited(call: HookCall, code: int | None) -> HookRun:
 def _ended(end: HookRun, process: HookProcess) -> HookRun:
     reason = end.reason
     if not process.has_ended:
-        reason += "; SIGKILL did not end it"
+        reason += "; SIGKILL did not stop it"
     elif process.was_killed:
-        reason += "; SIGTERM did not end it, so it was killed"
+        reason += "; SIGTERM did not stop it, so it was killed"
     return replace(end, code=process.code, reason=reason)
 
 

@@ -49,7 +49,7 @@ def decode(text: bytes) -> EventState:
     try:
         return _decode_fields(EventState, plain)
     except (AttributeError, TypeError, ValueError, Malformed) as error:
-        raise Malformed(f"it is not the state of an event ({error})") from error
+        raise Malformed(f"it does not contain an event's state ({error})") from error
 
 
 def rfc3339(moment: datetime) -> str:

@@ -285,7 +285,11 @@ def _read(path: Path, stem: str) -> EventState | str | None:
         state = codec.decode(parts[2])
     except Malformed as error:
         return str(error)
-    return state if _stem(state.id) == stem else f"it belongs to event {state.id}"
+    return (
+        state
+        if _stem(state.id) == stem
+        else f"it contains the state of event {state.id}"
+    )
 
 
 def _problem(copies: _Copies, latest: object, former: object) -> str:
@@ -293,7 +297,7 @@ def _problem(copies: _Copies, latest: object, former: object) -> str:
     if isinstance(former, EventState):
         return f"{wrong}; using the older copy"
     lost = f"cannot use the older copy either: {former or 'it is missing'}"
-    return f"{wrong}; {lost}; moved both aside, so the event counts as new"
+    return f"{wrong}; {lost}; moved both copies aside, so the event is treated as new"
 
 
 def _cannot_write(copies: _Copies, error: OSError) -> Unavailable:

@@ -118,7 +118,7 @@ class HealthServer:
         try:
             return _response(*page())
         except Exception:  # the top of the thread
-            _log.exception("cannot serve metrics or health")
+            _log.exception("a metrics or health request failed")
             return _response(500, _TEXT, "internal error; see the agent's log\n")
 
     def _health(self) -> tuple[int, str, str]:

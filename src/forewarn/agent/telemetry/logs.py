@@ -82,8 +82,9 @@ class LogLimit(logging.Filter):
             self._report(f"omitted {count(omitted, 'log message')}")
         if number == MOST_MESSAGES + 1:
             self._report(
-                f"more than {MOST_MESSAGES} log messages in {_PERIOD:.0f} s; omitting"
-                " further messages, but the audit log has all events"
+                f"more than {MOST_MESSAGES} log messages in {_PERIOD:.0f} s;"
+                " omitting further messages, but the audit log still records all"
+                " events"
             )
         text = record.getMessage()
         if len(text) > LONGEST_MESSAGE:

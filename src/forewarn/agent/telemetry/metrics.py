@@ -75,9 +75,10 @@ AGENT_METRICS: Sequence[MetricSpec] = (
         labels=("version", "name", "endpoint"),
     ),
     MetricSpec(
-        "up", "1 while the agent is running, 0 in the textfile of a stopped agent."
+        "up",
+        "1 while the agent is running; 0 in the textfile after the agent has stopped.",
     ),
-    MetricSpec("dry_run", "1 if the agent runs with --dry-run."),
+    MetricSpec("dry_run", "1 if the agent is running with --dry-run."),
     MetricSpec("blind", "1 if the agent has not read a document for too long."),
     MetricSpec("blind_seconds", "Seconds since the agent last read a document."),
     MetricSpec(
@@ -87,10 +88,10 @@ AGENT_METRICS: Sequence[MetricSpec] = (
         "last_document_timestamp_seconds",
         "Time at which the agent last read a document.",
     ),
-    MetricSpec("document_incarnation", "Incarnation of the last document."),
+    MetricSpec("document_incarnation", "Incarnation number of the last document."),
     MetricSpec(
         "events",
-        "Events in the last document; `mine` is 1 if they name this VM.",
+        "Events in the last document; `mine` is 1 for events that list this VM.",
         labels=("type", "status", "mine"),
     ),
     MetricSpec(
@@ -100,13 +101,14 @@ AGENT_METRICS: Sequence[MetricSpec] = (
     ),
     MetricSpec(
         "events_ignored",
-        "Events that the agent does not track, because there are too many or they are"
-        " too large.",
+        "Events that the agent does not track because there are too many events or"
+        " because they are too large.",
     ),
     MetricSpec("hook_running", "Running hooks."),
     MetricSpec(
         "hook_waiting",
-        "Hooks that wait because `hooks_at_once` hooks are running.",
+        "Hooks waiting because the maximum number of hooks (`hooks_at_once`) is"
+        " running.",
     ),
     MetricSpec(
         "readings_total",
@@ -127,21 +129,21 @@ AGENT_METRICS: Sequence[MetricSpec] = (
     ),
     MetricSpec(
         "approvals_total",
-        "Approvals, by the status of the response, or `unreachable`.",
+        "Approvals, by response status, or `unreachable`.",
         labels=("answer",),
         label_values=(("200",),),
     ),
     MetricSpec(
         "approved_elsewhere_total",
-        "Events that started early although this agent had not approved them.",
+        "Events that started early even though this agent had not approved them.",
     ),
     MetricSpec("boots_total", "Restarts of this VM during events."),
     MetricSpec(
-        "state_errors_total", "Failed writes of the agent's state or audit log."
+        "state_errors_total", "Failed writes to the agent's state or audit log."
     ),
     MetricSpec(
         "series_dropped_total",
-        "Values that were dropped because a metric had too many series.",
+        "Values dropped because a metric had too many series.",
     ),
     MetricSpec(
         "hook_seconds",

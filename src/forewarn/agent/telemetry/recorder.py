@@ -125,7 +125,7 @@ class AgentRecorder:
         seconds = self._monotonic() - self._last
         text = f"no document for {seconds:.0f} s; the agent would miss new events"
         self._conditions.report(
-            "blind", is_blind, text if is_blind else "no longer blind"
+            "blind", is_blind, text if is_blind else "the agent is no longer blind"
         )
         kind = e.BlindEntry if is_blind else e.SeesAgainEntry
         entry = kind(at=self._clock.now(), seconds=round(seconds, 1))
@@ -168,8 +168,8 @@ class AgentRecorder:
         self._metrics.set("events_ignored", float(number))
         text = (
             f"ignoring {count(number, 'event')}; the agent tracks at most"
-            f" {MOST_EVENTS} events of up to {LARGEST_EVENT // 1024} KiB each, those of"
-            " this VM first"
+            f" {MOST_EVENTS} events of up to {LARGEST_EVENT // 1024} KiB each and"
+            " gives priority to events for this VM"
         )
         over = "no longer ignoring events"
         self._conditions.report("events-ignored", number > 0, text if number else over)
@@ -179,10 +179,10 @@ class AgentRecorder:
         self._metrics.set("hook_waiting", float(number))
         verb = "is" if number == 1 else "are"
         text = (
-            f"{count(number, 'hook')} {verb} waiting, because hooks_at_once is {limit};"
-            " the nearest events of this VM go first"
+            f"{count(number, 'hook')} {verb} waiting because hooks_at_once is"
+            f" {limit}; hooks for this VM's earliest events run first"
         )
-        over = "no hooks are waiting any more"
+        over = "no hooks are waiting anymore"
         self._conditions.report("hooks-waiting", number > 0, text if number else over)
 
     def approval_failed(self, error: ForewarnError) -> None:

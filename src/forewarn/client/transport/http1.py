@@ -110,7 +110,7 @@ class ResponseParser:
         if status // 100 == 1:  # the final response follows
             self._interim += 1
             if self._interim > _MAX_INTERIM:
-                raise Misunderstood("it sends too many interim responses")
+                raise Misunderstood("the server sent too many interim responses")
             return True
         self._status, self._headers = status, _headers(lines[1:])
         self.stays_open = version == "HTTP/1.1" and not self._has_token(
@@ -121,7 +121,7 @@ class ResponseParser:
 
     def _check_head_size(self) -> None:
         if len(self._rest) > _MAX_HEAD:
-            raise Misunderstood("the head of the response is too long")
+            raise Misunderstood("the response head is too long")
 
     def _has_token(self, name: str, word: str) -> bool:
         words = self._headers.get(name, "").lower().split(",")
@@ -162,7 +162,7 @@ class ResponseParser:
         if self._is_chunked:
             self._in_chunk = False
             if not self._body.endswith(b"\r\n"):
-                raise Misunderstood("a chunk of the response has the wrong size")
+                raise Misunderstood("a chunk in the response has the wrong size")
             del self._body[-2:]  # the line end after the chunk
         else:
             self.is_complete = True
@@ -173,7 +173,7 @@ class ResponseParser:
             return False
         size = line.split(b";")[0].strip()
         if not size or not _HEX.issuperset(size) or len(size) > 8:
-            raise Misunderstood("a chunk of the response has no size")
+            raise Misunderstood("a chunk in the response has no size")
         count = int(size, 16)
         self._in_trailers = count == 0
         self._in_chunk = count > 0
@@ -227,7 +227,7 @@ def _length(text: str) -> int:
     sizes = {part.strip() for part in text.split(",")}
     size = sizes.pop()
     if sizes or not (size.isascii() and size.isdecimal()) or len(size) > 15:
-        raise Misunderstood(f"the response has an invalid length: {text!r}")
+        raise Misunderstood(f"the response has an invalid Content-Length: {text!r}")
     if int(size) > MAX_BODY:
         raise Misunderstood(f"the response is larger than {MAX_BODY // 1024**2} MB")
     return int(size)

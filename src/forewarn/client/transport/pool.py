@@ -58,8 +58,8 @@ class BasePool:
     def _no_connection(self, seconds: float) -> Unreachable:
         """Return the error for a connection attempt that timed out."""
         return Unreachable(
-            f"cannot connect to {self._endpoint} within {seconds:g} s; check that this"
-            " is a VM of the service and has a route to it"
+            f"cannot connect to {self._endpoint} within {seconds:g} s; check that"
+            " this VM is in the service's fleet and has a route to the service"
         )
 
 

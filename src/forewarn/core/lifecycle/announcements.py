@@ -100,21 +100,23 @@ def check_order(order: Order) -> None:
     """Raise `InvalidInput` if `order` contradicts itself."""
     targets = [bool(order.vms), order.host is not None, order.group is not None]
     if targets.count(True) != 1:
-        raise InvalidInput("name exactly one of vms, host and group")
+        raise InvalidInput("specify exactly one of vms, host and group")
     if order.notice is not None and order.not_before is not None:
-        raise InvalidInput("give notice_seconds or not_before, not both")
+        raise InvalidInput("specify either notice_seconds or not_before, not both")
     if order.type is EventType.FREEZE and order.source is EventSource.USER:
         raise InvalidInput("a Freeze cannot have source User; omit source")
     if order.live_migration and order.type is not EventType.FREEZE:
         raise InvalidInput(f"live_migration requires a Freeze, not a {order.type}")
     if order.emergency and not (order.reason or "").strip():
-        raise InvalidInput("an emergency needs a reason")
+        raise InvalidInput("an emergency requires a reason")
     if order.ignore_blockers and not order.emergency:
         raise InvalidInput("ignore_blockers requires emergency")
     if order.duration is not None and not (
         -1 <= order.duration <= policy.LONGEST.total_seconds()
     ):
-        raise InvalidInput("duration_seconds must be -1 (unknown) or 0 to ten years")
+        raise InvalidInput(
+            "duration_seconds must be -1 (unknown) or between 0 and ten years"
+        )
 
 
 def announce(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
@@ -340,8 +342,8 @@ def _not_before(
     requested = _requested(order, now, earliest)
     if requested < earliest:
         raise TooSoon(
-            f"a {order.type} needs {_notice_text(minimum)} of notice;"
-            f" the earliest possible not_before is {iso8601(earliest)}",
+            f"a {order.type} requires {_notice_text(minimum)} of notice; the"
+            f" earliest possible not_before is {iso8601(earliest)}",
             earliest,
         )
     return requested

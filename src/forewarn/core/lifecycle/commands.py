@@ -66,7 +66,9 @@ def check_may_approve(
 def check_is_live(maintenance: Maintenance, event_id: str) -> None:
     """Raise `TooLate` if the event is gone."""
     if not maintenance.phase.is_live:
-        raise TooLate(f"{event_id} is over; its maintenance is {maintenance.phase}")
+        raise TooLate(
+            f"{event_id} has ended; its maintenance operation is {maintenance.phase}"
+        )
     if maintenance.event(event_id).withdrawn_at is not None:
         raise TooLate(f"{event_id} was withdrawn because all its VMs have left")
 
@@ -314,7 +316,7 @@ def _refuse_unless_stuck(maintenance: Maintenance, what: str) -> None:
     if maintenance.phase is not Phase.STARTED:
         raise TooLate(
             f"{maintenance.id} is {maintenance.phase}; {what} requires a maintenance"
-            " that has started and is stuck"
+            " operation that has started and is stuck"
         )
     if maintenance.stuck_since is None:
         raise TooLate(f"{maintenance.id} is not stuck; there is nothing to {what}")

@@ -119,7 +119,9 @@ def _outcome(fact: f.Fact, event: Event, maintenance: Maintenance) -> EventOutco
             | f.TokenRevoked()
             | f.AccessRefused()
         ):
-            raise ValueError(f"{type(fact).__name__} is about no maintenance")
+            raise ValueError(
+                f"{type(fact).__name__} is not about a maintenance operation"
+            )
         case _:
             assert_never(fact)
 

@@ -179,8 +179,8 @@ def _first(maintenance: Maintenance) -> str:
         else (f"started at {iso8601(since)}", "complete")
     )
     return (
-        f"{maintenance.type} {maintenance.id}, {when}; wait until it is over, or have"
-        f" an operator {verb} it"
+        f"{maintenance.type} {maintenance.id}, {when}; wait until it has ended, or"
+        f" have an operator {verb} it"
     )
 
 

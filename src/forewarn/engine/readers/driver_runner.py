@@ -135,7 +135,8 @@ class DriverRunner:
             with self._changed:
                 if self._leaving.is_set():
                     raise Unavailable(
-                        "the service is stopping; the work continues after a restart"
+                        "the service is stopping; the work will continue after a"
+                        " restart"
                     )
                 left = self._retries.seconds_left()
                 is_still = self._ended == ended  # else more work may follow
@@ -173,8 +174,8 @@ class DriverRunner:
             self._is_over = True
             for maintenance_id in self._running:
                 _log.warning(
-                    "the driver call for %s did not stop in time and will be repeated"
-                    " after the next start",
+                    "the driver call for %s did not finish in time; it will be"
+                    " retried when forewarn restarts",
                     maintenance_id,
                 )
 

@@ -113,8 +113,9 @@ class Delivery:
             kept, end = snapshot.setting(self._key), snapshot.position()
         if kept is not None and int(kept) > end:
             _log.warning(
-                "delivery to %s had reached position %s, but the journal ends at %s, as"
-                " after restoring a backup; only new entries will be delivered",
+                "delivery to %s had reached position %s, but the journal ends at"
+                " %s, possibly because a backup was restored; only new entries will"
+                " be delivered",
                 self.target.name,
                 kept,
                 end,
@@ -274,7 +275,11 @@ class Delivery:
             try:
                 self.keep()
             except Unavailable as error:
-                _log.debug("cannot save position of %s: %s", self.target.name, error)
+                _log.debug(
+                    "cannot save the delivery position for %s: %s",
+                    self.target.name,
+                    error,
+                )
 
 
 # --- all targets -------------------------------------------------------------

@@ -165,5 +165,5 @@ def _chosen(
 
 def _check_number(named: Sequence[object]) -> None:
     if len(named) > MAX_AT_ONCE:
-        message = f"a request can name at most {MAX_AT_ONCE} VMs"
+        message = f"a request can list at most {MAX_AT_ONCE} VMs"
         raise ArmError(400, message, "InvalidParameter")

@@ -18,7 +18,7 @@ _MIXED = (
     "The operation returned different statuses for the Scheduled Events. Review each"
     " event's result for details."
 )
-_NOT_AN_EVENT = NotFound("not a valid event id")
+_NOT_AN_EVENT = NotFound("not a valid event ID")
 _MAX_IDS = 100  # ids in one request
 
 _KINDS = {fold_name(name): kind for kind, name in TYPES.items()}
@@ -77,7 +77,7 @@ def _read_ids(request: ArmRequest) -> Sequence[str]:
     listed = value if isinstance(value, list) else []
     ids = [item for item in listed if isinstance(item, str)]
     if not ids or len(ids) != len(listed):
-        raise ArmError(400, 'the body must be {"value": [...]} with event ids')
+        raise ArmError(400, 'the body must be {"value": [...]} with event IDs')
     if len(ids) > _MAX_IDS:
         raise ArmError(400, f"a request can approve at most {_MAX_IDS} events")
     return ids

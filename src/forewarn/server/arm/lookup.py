@@ -97,7 +97,7 @@ def index_members(scale_set: ArmSet) -> Callable[[str], ArmVm | None]:
         matching = by_id.get(fold_name(instance), ())
         if len(matching) > 1:
             choices = ", ".join(candidate.vm.name for candidate in matching)
-            message = f"{instance} is ambiguous; give the whole name: {choices}"
+            message = f"{instance} is ambiguous; specify the full name: {choices}"
             raise ArmError(409, message)
         return matching[0] if matching else None
 

@@ -38,7 +38,9 @@ _MAX_NAMES = 32  # names in the object of a body; no model has as many
 _SMALL = 16 * 1024  # bytes that are parsed or hashed on the event loop
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of items")]
-After = Annotated[str | None, Query(description="the `next` of the previous page")]
+After = Annotated[
+    str | None, Query(description="the `next` value from the previous page")
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +132,9 @@ async def _write_request(
     idempotency_key: Annotated[
         str | None,
         Header(
-            description="a repeated request with the same key and body within 24 hours"
-            " gets the same response and is carried out only once"
+            description="key for safe retries: if the same request is repeated with"
+            " this key within 24 hours, it is carried out only once and returns the"
+            " same response"
         ),
         WithJsonSchema({"type": "string", "minLength": 1, "maxLength": _MAX_KEY}),
     ] = None,
@@ -242,7 +245,7 @@ def parse_number(after: str | None) -> int:
     if after is None:
         return 0
     if not (after.isascii() and after.isdigit() and len(after) <= 18):
-        raise InvalidInput("after: must be the `next` of an earlier page")
+        raise InvalidInput("after: must be the `next` value from an earlier page")
     return int(after)
 
 

@@ -61,7 +61,7 @@ class Reason(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     reason: StrictStr | None = Field(
-        None, max_length=1000, description="kept in the journal"
+        None, max_length=1000, description="reason to record in the journal"
     )
 
 
@@ -72,7 +72,9 @@ class EventDetails(Reason):
         None, description="expected duration; -1 if unknown"
     )
     description: StrictStr | None = Field(
-        None, max_length=1000, description="text for VMs; default: that of Azure"
+        None,
+        max_length=1000,
+        description="description shown to the VMs; default: Azure's description",
     )
 
 
@@ -87,7 +89,10 @@ class EventOptions(EventDetails):
     )
     not_before: StrictStr | None = Field(
         None,
-        description="RFC 3339 with a time zone; alternative to notice_seconds",
+        description=(
+            "earliest start, as an RFC 3339 time with a time zone; alternative to"
+            " notice_seconds"
+        ),
     )
 
 
@@ -95,7 +100,8 @@ class Reimaging(EventOptions):
     """The reimage of a VM."""
 
     source: StrictStr | None = Field(
-        None, description="User; or Platform, if the platform updates images itself"
+        None,
+        description="User (default), or Platform if the platform updates the image",
     )
 
 
@@ -132,7 +138,7 @@ class Announcement(EventOptions):
     host: StrictStr | None = Field(
         None, description="all VMs on this host, as one operation"
     )
-    group: StrictStr | None = Field(None, description="all VMs of this group")
+    group: StrictStr | None = Field(None, description="all VMs in this group")
     source: StrictStr | None = Field(None, description="Platform or User")
     live_migration: StrictBool | None = Field(
         None, description="whether this Freeze moves the VMs to another host"
@@ -554,7 +560,10 @@ class TokenView(View):
     expires_at: datetime | None
     last_used: datetime | None
     refused: int = Field(
-        0, description="recent requests refused because it had too many at once"
+        0,
+        description=(
+            "number of recent requests refused because the token had too many at once"
+        ),
     )
 
 

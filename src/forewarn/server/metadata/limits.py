@@ -309,15 +309,16 @@ class ConnectionLimits:
         self._per_vm = per_vm
         self._total = ConnectionCeiling(
             total,
-            f"the metadata plane has {total} connections, the maximum; more are closed"
-            " immediately. To allow more, raise the limit on open files (ulimit -n) or"
-            " metadata.connections",
+            f"the metadata plane has {total} connections, which is the maximum;"
+            " further connections are closed immediately. To allow more, raise the"
+            " limit on open files (ulimit -n) or metadata.connections",
         )
         strangers = max(min(_STRANGERS, total // 8), 1)
         self._strangers = ConnectionCeiling(
             strangers,
             f"unknown addresses have {strangers} connections to the metadata plane;"
-            " more get 503. If they belong to VMs, add them to the fleet",
+            " further ones receive a 503 response. If they belong to VMs, add them"
+            " to the fleet",
         )
         self._by_caller: dict[str, ConnectionCeiling] = {}
         #: The number of connections not admitted, by what happened to them.
@@ -380,7 +381,8 @@ class ConnectionLimits:
         if ceiling is None:
             ceiling = self._by_caller[caller] = ConnectionCeiling(
                 self._per_vm,
-                f"{caller} has {self._per_vm} connections to the metadata plane; more"
-                " get 503 (setting metadata.connections_per_vm)",
+                f"{caller} has {self._per_vm} connections to the metadata plane;"
+                " further ones receive a 503 response (setting"
+                " metadata.connections_per_vm)",
             )
         return ceiling

@@ -24,7 +24,7 @@ OLDEST = "2017-03-01"
 
 _HEADER_MISSING = error(400, "Bad request: . Required metadata header not specified")
 _FORWARDED = error(400, "Bad request. Requests must not be forwarded by a proxy")
-_FROM_PAGE = error(400, "Bad request. Requests must not come from a page in a browser")
+_FROM_PAGE = error(400, "Bad request. Requests must not come from a web page")
 _REPEATED = error(400, "Bad request. A query parameter is given more than once")
 _NOT_FOUND = error(404, "Not found")
 _MAX_WAIT = 60  # seconds
@@ -123,8 +123,8 @@ def _refused_sender(request: Request, hosts: Set[str]) -> Response | None:
         return None
     return error(
         400,
-        f"Bad request. {host} is not a name of this service; use its address, or start"
-        " the service with --metadata-host NAME",
+        f"Bad request. {host} is not a known name for this service; use the"
+        " service's address, or start the service with --metadata-host NAME",
     )
 
 

@@ -133,19 +133,20 @@ class ServiceMetrics:
     def _define_service(self) -> None:
         self._read(
             "forewarn_build_info",
-            "Version of forewarn and Python as labels; always 1.",
+            "Always 1. The labels contain the versions of forewarn and Python.",
             lambda scrape: {(__version__, platform.python_version()): 1},
             labels=("version", "python"),
         )
         self._read(
             "forewarn_store_up",
-            "Whether this scrape could read the store: 1 or 0.",
+            "1 if this scrape could read the store, otherwise 0.",
             lambda scrape: scrape.journal is not None,
         )
         self._read(
             "forewarn_store_writable",
-            "Whether writes to the store succeed: 1 or 0. After a failed write, 0"
-            " until a probe, made every 10 s, has written to every table.",
+            "1 if writes to the store succeed, otherwise 0. After a failed write,"
+            " the value stays 0 until a probe has written to every table; probes"
+            " run every 10 s.",
             lambda scrape: _writes(scrape).failing_since is None,
         )
         self._read(
@@ -156,7 +157,8 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_store_size_bytes",
-            "Size of the SQLite file and its log; absent for other stores.",
+            "Total size of the SQLite file and its write-ahead log; absent for"
+            " other stores.",
             lambda scrape: scrape.sources.store_bytes(),
         )
         self._read(
@@ -173,8 +175,8 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_reader_lag_seconds",
-            "Age in real time of the oldest journal entry that a reader has not"
-            " read yet, or 0; absent while the store is unavailable.",
+            "Real-time age of the oldest journal entry that a reader has not read"
+            " yet, or 0 if there is none; absent while the store is unavailable.",
             lambda scrape: {(name,): lag.seconds for name, lag in _lags(scrape)},
             labels=("reader",),
         )
@@ -185,18 +187,18 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_clock_timestamp_seconds",
-            "Time of the service's clock, in seconds since 1970.",
+            "The service's time, in seconds since 1970.",
             lambda scrape: scrape.now.timestamp(),
         )
         self._read(
             "forewarn_clock_behind_journal_seconds",
-            "How far the clock is behind the last journal entry. While it is above"
-            " 0, the service's time stands still.",
+            "How far the clock is behind the last journal entry. While the value is"
+            " above 0, the service's clock is paused.",
             _clock_behind,
         )
         self._read(
             "forewarn_heartbeat_age_seconds",
-            "Real time since the last heartbeat; the service saves one every 10 s.",
+            "Real time since the last heartbeat, which the service saves every 10 s.",
             _heartbeat,
         )
         self.outages = self._count(
@@ -206,7 +208,8 @@ class ServiceMetrics:
         )
         self.outage_seconds = self._count(
             "forewarn_outage_seconds",
-            "Total length of these outages.",
+            "Total duration of outages of more than a minute that the service has"
+            " detected since it started.",
         )
         # --- the fleet
         self._read(
@@ -214,8 +217,8 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_vms_unseen",
-            "VMs that have polled since the service started, but not within this"
-            " number of seconds of the service's clock.",
+            "VMs that have polled since the service started, but not in the last"
+            " `seconds` seconds of the service's time.",
             lambda scrape: {
                 (str(limit),): count for limit, count in scrape.presence.unseen.items()
             },
@@ -248,7 +251,7 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_notifier_lag_seconds",
-            "Age of the oldest undelivered journal entry, or 0.",
+            "Age of the oldest undelivered journal entry, or 0 if there is none.",
             lambda scrape: {(t.name,): t.lag_seconds for t in _targets(scrape)},
             labels=("target",),
         )
@@ -273,7 +276,8 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_stuck_oldest_seconds",
-            "How long the oldest of these has been stuck, or 0.",
+            "How long the maintenance operation that got stuck first has been"
+            " stuck, or 0 if none are stuck.",
             lambda scrape: max(_stuck(scrape), default=0.0),
         )
         moved = {
@@ -306,26 +310,27 @@ class ServiceMetrics:
         )
         self.notice_used = self._observe(
             "forewarn_notice_used_seconds",
-            "Notice used, from the announcement to the start, for the same operations.",
+            "Notice used, from the announcement to the start, for the operations"
+            " counted by forewarn_notice_given_seconds.",
             labels=("type",),
             buckets=_NOTICE,
         )
         self.notice_saved = self._count(
             "forewarn_notice_saved_seconds",
-            "Notice saved because all groups approved early: time between the start"
-            " and NotBefore.",
+            "Time between the start and NotBefore of maintenance operations that"
+            " started early because all groups approved them.",
             labels=("type",),
         )
         self.broken = self._count(
             "forewarn_promises_broken",
             "Maintenance operations that started without approval before their"
-            " notice was over. Must stay 0.",
+            " notice period ended. Must stay 0.",
             labels=("type",),
         )
         self.approvals = self._observe(
             "forewarn_approval_latency_seconds",
             "Time from announcement to approval of an event, by channel; `policy`"
-            " means approved in advance by a group setting.",
+            " means that a group setting approved it in advance.",
             labels=("via",),
             buckets=_REACTION,
         )
@@ -363,8 +368,8 @@ class ServiceMetrics:
         self._read(
             "forewarn_metadata_requests",
             "Responses to VMs. `route` is scheduledevents, instance, versions or"
-            " other; `api_version` is one of the seven of scheduledevents, none or"
-            " other.",
+            " other; `api_version` is one of the seven scheduledevents versions,"
+            " none or other.",
             lambda scrape: {
                 (kind.route, kind.version, str(kind.status)): count
                 for kind, count in _plane(scrape).handler.counts.all().items()
@@ -374,7 +379,7 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_metadata_requests_held",
-            "Requests held until the document changes.",
+            "Long polls that are waiting for the document to change.",
             lambda scrape: _plane(scrape).long_polls.count,
         )
         self._read(
@@ -407,14 +412,14 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_metadata_turns_deferred",
-            "Times that a connection with a large backlog of requests had to wait"
-            " while others were served.",
+            "Number of times that a connection with a large backlog of requests had"
+            " to wait its turn.",
             lambda scrape: _plane(scrape).turns.deferred,
             kind="counter",
         )
         self._read(
             "forewarn_faults",
-            "Requests of VMs that got an injected fault.",
+            "Requests from VMs that were affected by an injected fault.",
             _faults,
             labels=("kind",),
             kind="counter",
@@ -435,7 +440,7 @@ class ServiceMetrics:
             "Commands refused so that others can use the store: `waiting` (429) if"
             " a group's token has too many waiting commands, `time` (503) if others"
             " wrote for 10 seconds, `keys` (429) if the token has used too many"
-            " Idempotency-Keys.",
+            " idempotency keys.",
             _refused_commands,
             labels=("limit",),
             kind="counter",
@@ -464,13 +469,14 @@ class ServiceMetrics:
         )
         self._read(
             "forewarn_control_requests_waiting",
-            "Requests with a token, and reads of their streams, that wait for a slot.",
+            "Requests with a token that are waiting for a slot, including reads of"
+            " their streams.",
             lambda scrape: scrape.sources.work_slots.waiting,
         )
         self._read(
             "forewarn_control_invalid_requests",
-            "Requests to the control plane that were not HTTP or wanted a protocol"
-            " upgrade.",
+            "Requests to the control plane that were not HTTP or requested a"
+            " protocol upgrade.",
             lambda scrape: scrape.sources.invalid_requests.total,
             kind="counter",
         )
@@ -482,9 +488,9 @@ class ServiceMetrics:
         self._read(
             "forewarn_control_connections_refused",
             "Connections to the control plane refused or closed because of a limit:"
-            " too many in use from one `address` or in `total`, `replaced` while"
-            " unused by a new one, `silent` without a request, or with `unread`"
-            " responses.",
+            " `address` or `total` (too many in use, from one address or overall),"
+            " `replaced` (idle, replaced by a new connection), `silent` (sent no"
+            " request), or `unread` (did not read its responses).",
             lambda scrape: {
                 (reason.value,): count
                 for reason, count in scrape.sources.connections.ended.items()
@@ -494,7 +500,7 @@ class ServiceMetrics:
         )
         self.durations = self._observe(
             "forewarn_control_request_duration_seconds",
-            "Time from request to the start of the response.",
+            "Time from the request to the start of the response.",
             labels=("method", "route"),
             buckets=_REQUEST,
         )

@@ -23,7 +23,7 @@ def _others(evidence: Evidence) -> RuleResult:
     others = [e for e in evidence.announced if evidence.vm not in e.resources]
     seen = [event for event in others if evidence.first_shown(event.id) is not None]
     if not seen:
-        return unseen("it received no event of another VM")
+        return unseen("it received no event for another VM")
     done = [event for event in others if event.id in _approved(evidence)]
     if done:
         return found(f"approved {_names_of(done)}")
@@ -39,7 +39,7 @@ def _unprepared(evidence: Evidence) -> RuleResult:
         and (approved := _first_approval(evidence, item.id)) is not None
     ]
     if not took:
-        return unseen("it approved no platform Reboot of its own VM")
+        return unseen("it did not approve a platform Reboot of its own VM")
     after, event = min(took, key=lambda item: item[0])
     text = (
         f"approved {_name_of(event)} {format_seconds(after)} after first receiving it"
@@ -65,7 +65,7 @@ def _twice(evidence: Evidence) -> RuleResult:
         for event in approval.events
     )
     if not counts:
-        return unseen("it approved no events")
+        return unseen("it did not approve any events")
     highest = max(counts.values())
     text = f"approved an event {format_times(highest)}"
     return passed("approved each event once") if highest == 1 else found(text)
@@ -75,12 +75,12 @@ def _nothing(evidence: Evidence) -> RuleResult:
     own = [e for e in evidence.announced if evidence.vm in e.resources]
     seen = [event for event in own if evidence.first_shown(event.id) is not None]
     if not seen:
-        return unseen("it received no event of its own VM")
+        return unseen("it received no event for its own VM")
     done = [event for event in seen if event.id in _approved(evidence)]
     if done:
         return passed(f"approved {_names_of(done)}")
     names = sorted({event.type for event in seen})
-    return found(f"did not approve any {' or '.join(names)} of its own VM")
+    return found(f"did not approve any {' or '.join(names)} event for its own VM")
 
 
 def _needs_work(event: AnnouncedEvent, vm: str) -> bool:
@@ -121,34 +121,39 @@ RULES: Sequence[LintRule] = (
         hurts="An approval applies to all VMs that the event lists: the event starts"
         " immediately for the other VM, even if that VM is not ready.",
         remedy="Approve only events that list this VM (compute.name of"
-        " /metadata/instance). If one VM approves for all, have the others report to it"
-        " when they are ready.",
+        " /metadata/instance). If one VM approves events for all VMs, the"
+        " others should report to it when they are ready.",
         facts=("6.5c", "9.7", "14.1"),
         check=_others,
     ),
     LintRule(
         id="approves-unprepared",
         severity=Severity.WARNING,
-        hurts="An approved event may start before NotBefore, so the program gives up"
-        " its 15 minutes of notice.",
-        remedy="Approve after the work has moved elsewhere, not when the event"
-        " appears.",
+        hurts="An approved event may start before NotBefore, so the program loses the"
+        " rest of its 15 minutes of notice.",
+        remedy="Approve the event after the work has moved elsewhere, not when the"
+        " event appears.",
         facts=("6.1a", "6.5a"),
         check=_unprepared,
     ),
     LintRule(
         id="approves-in-vain",
         severity=Severity.ERROR,
-        hurts="A rejected approval has no effect: the event waits until NotBefore.",
-        remedy='POST {"StartRequests": [{"EventId": "..."}]} with the Metadata header'
-        " and an ID from the document.",
+        hurts=(
+            "A rejected approval has no effect, so the event starts only at NotBefore."
+        ),
+        remedy='POST {"StartRequests": [{"EventId": "..."}]} with the Metadata'
+        " header and an event ID from the document.",
         facts=("2.2a", "8.0d", "9.1a", "9.6a"),
         check=_in_vain,
     ),
     LintRule(
         id="approves-twice",
         severity=Severity.ADVICE,
-        hurts="This does no harm, but each VM may send only five requests per second.",
+        hurts=(
+            "This is harmless, but the extra requests count toward the VM's limit"
+            " of five per second."
+        ),
         remedy="Remember which events were approved until they disappear.",
         facts=("8.3b", "9.3a"),
         check=_twice,
@@ -156,7 +161,9 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="approves-nothing",
         severity=Severity.ADVICE,
-        hurts="Each event waits until NotBefore, even a restart that a user requested.",
+        hurts=(
+            "Each event starts only at NotBefore, even a restart that a user requested."
+        ),
         remedy="Ignore this if it is intended. Otherwise, approve events that list this"
         " VM as soon as it is ready.",
         facts=("6.4a", "6.12b", "14.3"),

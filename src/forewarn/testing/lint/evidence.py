@@ -31,12 +31,15 @@ class CoursePart(StrEnum):
     QUIET = "quiet", "nothing is announced"
     SCHEDULED = (
         "scheduled",
-        "a Freeze of vm-0 and Reboots of vm-1 and vm-2 are scheduled",
+        "one Freeze (vm-0) and two Reboots (vm-1 and vm-2) are scheduled",
     )
     STARTED = "started", "the Freeze starts"  #: its NotBefore is empty
-    REBOOT = "reboot", "two Reboots of vm-0 are scheduled, one by a user"
-    GONE = "gone", "all events are canceled or over"
-    OTHER_VERSION = "other version", "a document as a future version might send it"
+    REBOOT = (
+        "reboot",
+        "two Reboots of vm-0 are scheduled, one of them requested by a user",
+    )
+    GONE = "gone", "all events have been canceled or have ended"
+    OTHER_VERSION = "other version", "a document that a future version might return"
     RESTART = "restart", "the incarnation restarts at 0"
     TOO_MANY = "too many requests", "all requests fail with 429"
     ERRORS = "errors", "503, 500, 410, connection reset, empty and invalid bodies"

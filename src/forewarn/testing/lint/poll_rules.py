@@ -53,8 +53,8 @@ def _no_header(evidence: Evidence) -> RuleResult:
         return passed("all requests had Metadata: true")
     sent, first = count(len(evidence.requests), "request"), bare[0]
     return found(
-        f"sent {len(bare)} of {sent} without Metadata: true, the first a"
-        f" {first.method}; they failed with 400"
+        f"sent {len(bare)} of {sent} without Metadata: true, and they failed with"
+        f" 400; the first was a {first.method}"
     )
 
 
@@ -67,18 +67,20 @@ def _no_version(evidence: Evidence) -> RuleResult:
         versions = sorted({e.version for e in requests if e.version in VERSIONS})
         return passed(f"used {', '.join(versions) or 'no rejected version'}")
     version = f"api-version {bad[0].version}" if bad[0].version else "no api-version"
-    return found(f"sent {count(len(bad), 'request')} with {version}; rejected with 400")
+    return found(
+        f"sent {count(len(bad), 'request')} with {version}; they were rejected with 400"
+    )
 
 
 def _old_version(evidence: Evidence) -> RuleResult:
     versions = {e.version for e in evidence.polls if e.version in VERSIONS}
     if not versions:
-        return unseen("it sent no polls with a known version")
+        return unseen("it sent no polls with a valid version")
     oldest = min(versions)
     hidden = sorted(NEWEST.types - VERSIONS[oldest].types)
     if hidden:
         return found(f"uses {oldest}, which hides {' and '.join(hidden)} events")
-    return passed(f"uses {oldest}, which has all event types")
+    return passed(f"uses {oldest}, which includes all event types")
 
 
 def _proxy(evidence: Evidence) -> RuleResult:
@@ -181,7 +183,8 @@ RULES: Sequence[LintRule] = (
         severity=Severity.ERROR,
         hurts="A program that does not poll receives no events.",
         remedy="Poll /metadata/scheduledevents at $FOREWARN_ENDPOINT, or at"
-        " 169.254.169.254 in a network that has this address (--metadata).",
+        " 169.254.169.254 on a network where this address is available"
+        " (--metadata).",
         facts=("1.1a", "1.1b"),
         check=_never_asks,
     ),
@@ -205,7 +208,7 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="old-api-version",
         severity=Severity.WARNING,
-        hurts="Older versions do not show event types that were added later.",
+        hurts="Older versions omit event types that were added later.",
         remedy=f"Use api-version={NEWEST.name}.",
         facts=("3.0d", "3.0e", "3.4a", "3.4b"),
         check=_old_version,
@@ -221,7 +224,7 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="rare-polls",
         severity=Severity.ERROR,
-        hurts="A Preempt has 30 seconds of notice. A program that polls too rarely"
+        hurts="A Preempt has 30 seconds of notice. A program that polls infrequently"
         " sees it late or not at all.",
         remedy="Poll once per second.",
         facts=("6.1a", "6.16a", "8.3a"),
@@ -230,7 +233,7 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="frequent-polls",
         severity=Severity.WARNING,
-        hurts="Together, all programs on a VM may send five requests per second."
+        hurts="All programs on a VM share a limit of five requests per second."
         " Further requests fail with 429.",
         remedy="Poll once per second.",
         facts=("8.3a", "8.3b"),
@@ -239,8 +242,8 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="hammers",
         severity=Severity.ERROR,
-        hurts="Without a pause, the program keeps getting 429, as do the other programs"
-        " on the VM.",
+        hurts="Without a pause, the program keeps receiving 429, and so do the other"
+        " programs on the VM.",
         remedy="After a 429, wait at least a second before the next request.",
         facts=("8.0h", "8.3b"),
         check=_hammers,
@@ -248,8 +251,8 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="ignores-retry-after",
         severity=Severity.ADVICE,
-        hurts="A service that sends Retry-After rejects requests that arrive earlier."
-        " forewarn sends it; whether Azure does is not known.",
+        hurts="A service that sends Retry-After rejects requests until that time has"
+        " passed. forewarn sends it; whether Azure does is not known.",
         remedy="If the response has Retry-After, wait that long.",
         facts=("8.0h", "8.3c"),
         check=_retry_after,

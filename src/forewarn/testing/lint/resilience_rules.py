@@ -27,7 +27,7 @@ def _ends_while_quiet(evidence: Evidence) -> RuleResult:
         sent = count(len(evidence.polls_in(CoursePart.QUIET)), "poll")
         return found(f"{describe_exit(ending.code)} after {sent}")
     if evidence.span(CoursePart.SCHEDULED) is None:
-        return unseen("nothing was announced that it could miss")
+        return unseen("nothing was announced while the program could have missed it")
     return passed("was running when events were announced")
 
 
@@ -59,7 +59,7 @@ def _gives_up(evidence: Evidence) -> RuleResult:
         return unseen("it received no error")
     if evidence.last_part not in _FAULTY:
         return passed(f"kept polling after {', '.join(bad)}")
-    last = f"its last poll got {met[-1].fault or met[-1].status}"
+    last = f"its last poll received {met[-1].fault or met[-1].status}"
     if evidence.ending is not None:
         return found(f"{describe_exit(evidence.ending.code)}; {last}")
     if evidence.silence < evidence.patience:
@@ -94,8 +94,14 @@ RULES: Sequence[LintRule] = (
     LintRule(
         id="ends-while-quiet",
         severity=Severity.ERROR,
-        hurts="An event can come at any time, and a program that has ended misses it.",
-        remedy="Run the program as long as the VM runs, and restart it if it ends.",
+        hurts=(
+            "An event can be announced at any time, and a program that has ended"
+            " misses it."
+        ),
+        remedy=(
+            "Keep the program running as long as the VM runs, and restart it if it"
+            " ends."
+        ),
         facts=("6.1a", "10.2"),
         check=_ends_while_quiet,
     ),
@@ -148,8 +154,10 @@ RULES: Sequence[LintRule] = (
         CoursePart.RESTART,
         "an incarnation that restarted at 0",
         severity=Severity.ERROR,
-        hurts="The incarnation restarts when no VM of the group has polled for a day.",
-        remedy="Check whether the incarnation is different, not whether it is greater.",
+        hurts="The incarnation restarts when no VM in the group has polled for a day.",
+        remedy=(
+            "Check whether the incarnation has changed, not whether it has increased."
+        ),
         facts=("5.1d", "5.1i", "10.2"),
     ),
     LintRule(

@@ -26,9 +26,9 @@ _UNAPPROVED_FOR = "1s"
 #: Why an event can no longer be approved.
 _OVER: Mapping[Phase, str] = {
     Phase.STARTED: "it started without approval",
-    Phase.COMPLETED: "it has started and completed",
+    Phase.COMPLETED: "it has already started and completed",
     Phase.CANCELED: "it was canceled",
-    Phase.FAILED: "it started and failed",
+    Phase.FAILED: "it started and was closed as failed",
 }
 
 

@@ -129,7 +129,8 @@ def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
     if isinstance(source, str | Path):
         return _from_file(source)
     raise InvalidInput(
-        f"fleet must be a file, or a table as in a fleet file, not {source!r}"
+        "fleet must be a file, or a table in the format of a fleet file, not"
+        f" {source!r}"
     )
 
 
@@ -137,7 +138,7 @@ def vm_of(fleet: Fleet, name: str | None) -> str:
     """Return the VM's name as written in the fleet; None means the first VM."""
     by_key = {own_name.lower(): own_name for own_name in fleet.vms}
     if not by_key:
-        raise InvalidInput("the fleet has no VMs, but the program must run in one")
+        raise InvalidInput("the fleet has no VMs, but the program must run on one")
     if name is None:
         return next(iter(fleet.vms))
     if str(name).lower() not in by_key:

@@ -208,8 +208,7 @@ class Rehearsal:
             moment = self.service.engine.next_moment()
             if moment is None:
                 raise Conflict(
-                    f"advancing the clock has no effect on {event.id}:"
-                    f" {event.explain()}"
+                    f"advancing the clock does not affect {event.id}: {event.explain()}"
                 )
             self.service.advance.to(max(moment, self.now))
         return self.now
@@ -223,7 +222,7 @@ class Rehearsal:
             )
         engine = self.service.engine
         if not isinstance(engine.clock, ManualClock):
-            raise TypeError("a rehearsal needs a manual clock")
+            raise TypeError("a rehearsal requires a manual clock")
         engine.beat()
         engine.clock.leap_to(self.now + length)
         engine.beat()

@@ -47,7 +47,9 @@ FOR = StepKey(
     field="seconds",
 )
 TIMES = StepKey(
-    name="times", kind=values.whole(1, 10_000), help="number of polls; default: 1"
+    name="times",
+    kind=values.whole(1, 10_000),
+    help="number of polls to wait for; default: 1",
 )
 MARK = StepKey(name="mark", kind=values.TEXT, help="name of the mark", is_needed=True)
 CODE = StepKey(
@@ -141,7 +143,7 @@ DELAY = StepKey(
 RETRY_AFTER = StepKey(
     name="retry_after",
     kind=values.whole(0, 86_400),
-    help="seconds in the Retry-After header; default: 1",
+    help="value of the Retry-After header, in seconds; default: 1",
 )
 
 
@@ -180,7 +182,7 @@ FAULTS: tuple[StepForm, ...] = (
         RETRY_AFTER,
         *_FILTERS,
     ),
-    _fault([None, FaultTrait.READS], "return errors, or break responses", *_FILTERS),
+    _fault([None, FaultTrait.READS], "return errors or invalid responses", *_FILTERS),
     _fault([FaultTrait.SERVICE], "refuse connections from all VMs"),
     StepForm(verb=CLEAR, make=lambda _row, _names: s.ClearFaultsStep()),
 )
@@ -190,7 +192,10 @@ FAULTS: tuple[StepForm, ...] = (
 KEEPS_RUNNING = StepKey(
     name="keeps_running",
     kind=values.FLAG,
-    help='the program must not end; default: `true` unless a step expects "ended"',
+    help=(
+        "if `true`, the program must not end; default: `true` unless a step expects"
+        ' "ended"'
+    ),
 )
 POLLS_AT_LEAST_EVERY = StepKey(
     name="polls_at_least_every",
@@ -205,12 +210,12 @@ NEVER_APPROVES = StepKey(
 APPROVES_NOTHING = StepKey(
     name="approves_nothing",
     kind=values.FLAG,
-    help="the program must not approve any event",
+    help="if `true`, the program must not approve any event",
 )
 APPROVES_ONLY_ITS_OWN = StepKey(
     name="approves_only_its_own",
     kind=values.FLAG,
-    help="the program must approve only events that list its VM",
+    help="if `true`, the program must approve only events that list its VM",
 )
 
 THROUGHOUT: tuple[StepKey[object], ...] = (

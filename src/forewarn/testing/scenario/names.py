@@ -38,7 +38,9 @@ class StepNames:
             return name
         host = _find(name, self.fleet.hosts, "host")
         if not self.on_host(host):
-            raise InvalidInput(f"host {host} has no VMs, so there would be no event")
+            raise InvalidInput(
+                f"host {host} has no VMs, so no event would be announced"
+            )
         return host
 
     def find_group(self, name: str) -> str:
@@ -47,7 +49,9 @@ class StepNames:
             return name
         group = _find(name, self.fleet.groups, "group")
         if not self.in_group(group):
-            raise InvalidInput(f"group {group} has no VMs, so there would be no event")
+            raise InvalidInput(
+                f"group {group} has no VMs, so no event would be announced"
+            )
         return group
 
     def is_spot(self, vm: str) -> bool:
@@ -100,5 +104,5 @@ def _find(name: str, names: Iterable[str], noun: str) -> str:
 
 def _listed(events: Mapping[str, object]) -> str:
     if not events:
-        return "no step has set a name so far"
+        return "no earlier step sets a name"
     return f"expected one of: {', '.join(events)}"

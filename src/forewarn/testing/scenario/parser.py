@@ -178,7 +178,7 @@ def _fleet(plain: Mapping[str, object], top: Location) -> Fleet | None:
         elif isinstance(source, str) and source.strip():
             fleet = fleet_of(top.folder / source)
         else:
-            expected = "a path, or a table as in a fleet file"
+            expected = "a path, or a table in the format of a fleet file"
             raise InvalidInput(f"fleet: {invalid_value(expected, source)}")
         if not fleet.vms:
             raise InvalidInput("the fleet has no VMs")
@@ -290,12 +290,15 @@ def _form(
 
 def _no_verb(table: Mapping[str, object], given: Sequence[str], forms: Forms) -> str:
     if given:
-        return f"a step has one verb, not {join_all(given)}; make each a separate step"
+        return (
+            f"a step can have only one verb, not {join_all(given)}; use a separate"
+            " step for each"
+        )
     for name in table:
         near = nearest(name, forms)
         if near is not None:
             return f'{name}: unknown key; did you mean "{near}"?'
-    return f"no verb; expected one of: {', '.join(forms)}"
+    return f"the step has no verb; expected one of: {', '.join(forms)}"
 
 
 def _check_choice(table: Mapping[str, object], form: StepForm) -> None:

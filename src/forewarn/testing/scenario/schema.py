@@ -62,7 +62,7 @@ FLEET: Schema = {
         },
         "vms",
     ),
-    "description": "hosts, groups and VMs, as in a fleet file",
+    "description": "hosts, groups and VMs, in the format of a fleet file",
 }
 
 

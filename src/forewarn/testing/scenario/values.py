@@ -82,7 +82,7 @@ def _either(texts: Iterable[str]) -> str:
 TEXT = _plain(read_text, {"type": "string", "pattern": r"\S"}, "a non-empty string")
 FLAG = _plain(read_flag, {"type": "boolean"}, "`true` or `false`")
 _ID_SCHEMA: Schema = {"type": "string", "pattern": f"^{FLEET_NAME.pattern}$"}
-ID = _plain(read_name, _ID_SCHEMA, "a name of your choice")
+ID = _plain(read_name, _ID_SCHEMA, "any name")
 
 
 # --- names -------------------------------------------------------------------

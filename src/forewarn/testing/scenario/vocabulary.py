@@ -106,7 +106,9 @@ ANNOUNCING = StepForm(
         StepKey(
             name="emergency",
             kind=values.FLAG,
-            help="allow less notice than the minimum, or none; requires a `reason`",
+            help=(
+                "allow less than the minimum notice, or no notice; requires a `reason`"
+            ),
         ),
         StepKey(
             name="ignore_blockers",

@@ -32,8 +32,8 @@ _LARGE_PATHS = frozenset({"/v1/report", "/v1/fleet", "/v1/fleet/map"})
 _METRICS = "/metrics"
 _LONGEST_WAIT = 10.0  # seconds that a request waits for a slot
 _NO_TOKEN = (
-    "a bearer token is required; `forewarn serve` writes one to the file `token` in its"
-    " state directory, and `forewarn token create` creates others"
+    "a bearer token is required; `forewarn serve` writes one to the `token` file in"
+    " its state directory, and `forewarn token create` creates others"
 )
 _ENDED = "the token or session has expired or was revoked; nothing was changed"
 _OTHER_ORIGIN = (

@@ -132,16 +132,21 @@ class TokenLimits:
     ) -> TokenRefusal:
         """Count a request that `allowed` others have kept waiting for `seconds`."""
         wait = self._count_refusal(holder, TokenLimit.RUNNING, allowed)
-        detail = f"no slot became free in {seconds:g} s, and nothing was done"
+        detail = f"no slot became free within {seconds:g} s; nothing was done"
         return TokenRefusal(detail=f"{detail}; try again in {wait} s", retry_after=wait)
 
     def _refuse(
         self, holder: TokenHolder, limit: TokenLimit, allowed: int
     ) -> TokenRefusal:
         wait = self._count_refusal(holder, limit, allowed)
-        detail = f"token {holder.name} already has {allowed} {limit} open, its maximum"
+        detail = (
+            f"token {holder.name} already has the maximum of {allowed} open {limit}"
+        )
         if limit is TokenLimit.ALL_TOKENS:
-            detail = f"all tokens together already have {allowed} requests and streams"
+            detail = (
+                f"all tokens together already have the maximum of {allowed} open"
+                " requests and streams"
+            )
         return TokenRefusal(detail=f"{detail}; try again in {wait} s", retry_after=wait)
 
     def _count_refusal(

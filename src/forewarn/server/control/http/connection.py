@@ -47,7 +47,7 @@ _REFUSED: Mapping[str, str] = {
     "Connection": "close",
 }
 _LAST_READ = 1.5  # seconds to read a response when the service stops
-_STOPPING = "the service is stopping; nothing was changed, send the request again"
+_STOPPING = "the service is stopping; nothing was changed; send the request again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

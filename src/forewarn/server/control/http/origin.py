@@ -86,8 +86,8 @@ def origin_refusal(scope: Scope, names: AllowedHosts) -> tuple[int, str] | None:
         host = hosts[-1] if hosts else "(no Host header)"
         return (
             421,
-            f"{host[:100]} is not a known name of the control plane; to add it, start"
-            " the service with --control-host NAME ([control] hosts)",
+            f"{host[:100]} is not a known name for the control plane; to add it,"
+            " start the service with --control-host NAME ([control] hosts)",
         )
     if origin is not None and not _is_own(scope["scheme"], hosts, origin):
         return 403, f"pages from {origin[:100]} cannot use the control plane"

@@ -29,7 +29,7 @@ _KEEP_ALIVE = 75  # seconds that an idle connection is kept
 _TIMEOUTS = ConnectionTimeouts()
 
 _UNKNOWN = (
-    "the service is stopping; the change may have been saved, so check before retrying"
+    "the service is stopping; the change may have been saved, so check before you retry"
 )
 _TLS_SHUTDOWN = 2.0  # seconds
 _OUT_OF_FILES = 0.1  # seconds until the next try

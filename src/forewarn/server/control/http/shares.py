@@ -167,8 +167,8 @@ class ConnectionShares:
         self._warned[reason] = now
         is_own = reason is ConnectionEnd.ADDRESS
         _log.warning(
-            "%s %s connections to the control plane, the maximum; new ones replace"
-            " unused ones, or are closed immediately while all are in use",
+            "%s %s control plane connections, which is the limit; new connections"
+            " replace idle ones, or are closed immediately if none are idle",
             f"{address} has" if is_own else "there are",
             self._counts[key] if is_own else self.count,
         )

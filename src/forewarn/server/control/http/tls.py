@@ -11,9 +11,12 @@ _ROUNDS = 8  # more than any handshake needs
 
 #: OpenSSL's error codes for certificates that no client would accept.
 _REJECTED: Mapping[int, str] = {
-    9: "is not valid yet; check the clock of this machine",
+    9: "is not valid yet; check this machine's clock",
     10: "has expired; get a new one",
-    26: "is not for servers; get one whose extended key usage includes serverAuth",
+    26: (
+        "is not a server certificate; get one whose extended key usage includes"
+        " serverAuth"
+    ),
 }
 
 

@@ -60,10 +60,12 @@ class NewToken(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: StrictStr = Field(description="name of its holder in the journal")
+    name: StrictStr = Field(
+        description="name that identifies the token's holder in the journal"
+    )
     role: StrictStr = Field(description="viewer, operator, admin or group")
     group: StrictStr | None = Field(
-        None, description="the group that a token with the role group is limited to"
+        None, description="group to which a token with the role `group` is limited"
     )
     expires_in_seconds: StrictInt | None = Field(None, ge=1, le=_MAX_LIFETIME)
     expires_at: StrictStr | None = Field(None, description="RFC 3339 with a time zone")
@@ -71,10 +73,10 @@ class NewToken(BaseModel):
 
 @token_router.post("/v1/tokens", response_model=m.NewTokenShownView, status_code=201)
 def create_token(services: ServicesDep, by: Caller, body: NewToken) -> Json:
-    """Create a token. Only this response contains its text."""
+    """Create a token. Only this response contains the secret."""
     seconds, at = body.expires_in_seconds, body.expires_at
     if seconds is not None and at is not None:
-        raise InvalidInput("give expires_in_seconds or expires_at, not both")
+        raise InvalidInput("specify either expires_in_seconds or expires_at, not both")
     token, text = services.tokens.create(
         body.name,
         read_choice(Role, body.role, "role"),
@@ -90,7 +92,7 @@ def create_token(services: ServicesDep, by: Caller, body: NewToken) -> Json:
 def list_tokens(
     services: ServicesDep, by: Caller, limit: Limit = 100, after: After = None
 ) -> Json:
-    """List the tokens that are not revoked, oldest first."""
+    """List the tokens that have not been revoked, oldest first."""
     del by
     tokens = services.tokens.listed()
     ids = [item.id for item in tokens]
@@ -106,7 +108,7 @@ def list_tokens(
 
 @token_router.delete("/v1/tokens/{name}", status_code=204)
 def revoke_token(services: ServicesDep, by: Caller, name: str) -> None:
-    """Revoke a token by name or id, and close its streams and sessions."""
+    """Revoke a token by name or ID, and close its streams and sessions."""
     services.tokens.revoke(name, by=by.name)
 
 
@@ -123,7 +125,7 @@ def show_session(by: Caller) -> Json:
     "/v1/session", status_code=201, response_model=m.StartedSessionView
 )
 def sign_in(request: Request, services: ServicesDep, by: Caller) -> Response:
-    """Sign in with a token, and start a session of twelve hours.
+    """Sign in with a token, and start a session that lasts twelve hours.
 
     Only this response contains the session key. Each request of the session needs the
     cookie, and the key in the header `Forewarn-Session-Key`.
@@ -131,7 +133,7 @@ def sign_in(request: Request, services: ServicesDep, by: Caller) -> Response:
     if by.session is not None:
         raise HTTPException(
             401,
-            "signing in needs a token; a session cannot start another session",
+            "signing in requires a token; a session cannot start another session",
             {"WWW-Authenticate": "Bearer"},
         )
     session = services.sessions.begin(by)

@@ -203,7 +203,7 @@ def show_map(services: ServicesDep, by: Caller) -> Json:
 
 @router.get("/v1/fleet/limited", response_model=m.LimitedView)
 def show_limited(services: ServicesDep, by: Caller) -> Json:
-    """List the VMs that exceeded a limit of the metadata plane in the last hour."""
+    """List the VMs that exceeded a metadata-plane limit in the last hour."""
     return {
         "items": [
             {

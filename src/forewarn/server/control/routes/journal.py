@@ -85,9 +85,10 @@ _Names = list[_Name] | None
 _Group = Annotated[_Names, _repeatable("entries that concern this group")]
 _Vm = Annotated[_Names, _repeatable("entries that concern this VM")]
 _By = Annotated[_Names, _repeatable("entries caused by this token or VM")]
-_Fact = Annotated[_Names, _repeatable("entries with this fact name")]
+_Fact = Annotated[_Names, _repeatable("entries that record this kind of fact")]
 _Maintenance = Annotated[
-    _Names, _repeatable("entries about the maintenance with this id or event id")
+    _Names,
+    _repeatable("entries about the maintenance operation with this ID or event ID"),
 ]
 _Since = Annotated[
     str | None,
@@ -137,7 +138,12 @@ _Order = Annotated[
 ]
 _Also = Annotated[
     list[SideEvent] | None,
-    Query(description="other events to send besides journal entries; may be repeated"),
+    Query(
+        description=(
+            "other kinds of events to send in addition to journal entries; may be"
+            " repeated"
+        )
+    ),
 ]
 _EventId = Annotated[
     str | None,
@@ -145,7 +151,7 @@ _EventId = Annotated[
     WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,18}$"}),
 ]
 _Month = Annotated[
-    str | None, Query(description="such as 2026-11; default: the current month")
+    str | None, Query(description="month, such as 2026-11; default: the current month")
 ]
 _ReportGroup = Annotated[
     str | None,
@@ -168,8 +174,8 @@ def read_journal(
 ) -> Json:
     """Read the journal, or only the entries that match all filters.
 
-    A page of a long journal may hold few entries or none although more follow, because
-    each request scans a limited part. Continue until `next` is null.
+    If the journal is long, a page may contain few entries, or none, even if more
+    follow, because each request scans a limited part. Continue until `next` is null.
     """
     group = by.group
     services.engine.save_observations()
@@ -243,7 +249,9 @@ def stream(
 def report(
     services: ServicesDep, by: Caller, month: _Month = None, group: _ReportGroup = None
 ) -> MonthlyReport:
-    """Report on one month in UTC: what happened, and whether notice was kept."""
+    """Report on one month (UTC): what happened, and whether VMs got the promised
+    notice.
+    """
     del by
     with at("month"):
         named = None if month is None else month_named(month)

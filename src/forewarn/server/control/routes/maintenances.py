@@ -51,8 +51,8 @@ def announce(services: ServicesDep, write: Write, body: m.Announcement) -> Json:
 
 @router.post("/v1/maintenances/preview", response_model=m.PreviewView)
 def preview(services: ServicesDep, by: Caller, body: m.Announcement) -> Json:
-    """Preview an announcement: what it would create, and what each maintenance would
-    wait for. Nothing changes.
+    """Preview an announcement: what it would create, and what each maintenance
+    operation would wait for. Nothing changes.
     """
     previews = queries.preview(services.engine, m.order_of(body), by=by.name)
     return {
@@ -88,7 +88,7 @@ def list_maintenances(
 
 @router.get("/v1/maintenances/{id}", response_model=m.MaintenanceView)
 def get_maintenance(services: ServicesDep, by: Caller, id: str) -> Json:
-    """Show a maintenance by its own id or the id of one of its events."""
+    """Show a maintenance operation by its own ID or the ID of one of its events."""
     services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
         return _view(find_for(by, snapshot, id), snapshot)
@@ -96,13 +96,14 @@ def get_maintenance(services: ServicesDep, by: Caller, id: str) -> Json:
 
 @router.get("/v1/maintenances/{id}/explain", response_model=m.ExplanationView)
 def explain(services: ServicesDep, by: Caller, id: str) -> Explanation:
-    """Explain what a maintenance waits for, since when, and what unblocks it."""
+    """Explain what a maintenance operation is waiting for, since when, and what
+    unblocks it."""
     return explain_maintenance(services.engine, id, group=by.group)
 
 
 @router.get("/v1/maintenances/{id}/story", response_model=m.view_of("Story", Story))
 def story(services: ServicesDep, by: Caller, id: str) -> Story:
-    """Show the history of a maintenance in chronological order."""
+    """Show the history of a maintenance operation in chronological order."""
     return story_of_maintenance(services.engine, id, group=by.group)
 
 
@@ -110,20 +111,20 @@ def story(services: ServicesDep, by: Caller, id: str) -> Story:
 def cancel(
     services: ServicesDep, write: Write, id: str, body: m.Reason | None = None
 ) -> Json:
-    """Cancel a maintenance that has not started."""
+    """Cancel a maintenance operation that has not started."""
     reason = body.reason if body else None
     return _run(services, write, partial(services.engine.cancel, id, reason=reason))
 
 
 @router.post("/v1/maintenances/{id}/complete", response_model=m.MaintenanceView)
 def complete(services: ServicesDep, write: Write, id: str) -> Json:
-    """Mark the work as done and the duration as over."""
+    """Mark the work of a started operation as done, and its duration as elapsed."""
     return _run(services, write, partial(services.engine.complete, id))
 
 
 @router.post("/v1/maintenances/{id}/retry", response_model=m.MaintenanceView)
 def retry(services: ServicesDep, write: Write, id: str) -> Json:
-    """Run the driver again for the remaining VMs of a stuck maintenance."""
+    """Run the driver again for the remaining VMs of a stuck maintenance operation."""
     return _run(services, write, partial(services.engine.retry, id))
 
 
@@ -131,7 +132,7 @@ def retry(services: ServicesDep, write: Write, id: str) -> Json:
 def close(
     services: ServicesDep, write: Write, id: str, body: m.Reason | None = None
 ) -> Json:
-    """Give up on a stuck maintenance."""
+    """Give up on a stuck maintenance operation, and close it as failed."""
     reason = body.reason if body else None
     return _run(services, write, partial(services.engine.close, id, reason=reason))
 

@@ -137,7 +137,7 @@ def maintain(
     name: str,
     body: m.HostMaintenance | None = None,
 ) -> Response:
-    """Announce planned maintenance of a host, as one operation on all its VMs."""
+    """Announce planned maintenance on a host, as one operation on all its VMs."""
     kind = EventType.FREEZE
     if body is not None and body.type is not None:
         kind = read_choice(HOST_TYPES, body.type, "type")
@@ -158,7 +158,8 @@ def degraded(
     body: m.Degraded | None = None,
 ) -> Response:
     """Announce that VMs must leave a host that is predicted to fail, within seven days
-    or by `fails_by`. Each group and update domain gets its own maintenance.
+    or by `fails_by`. Each group and update domain gets its own maintenance
+    operation.
     """
     text = None if body is None else body.fails_by
     order = m.with_details(order_for_host(name), body)
@@ -174,8 +175,8 @@ def failed(
     name: str,
     body: m.EventDetails | None = None,
 ) -> Response:
-    """Report that a host has failed. This cancels maintenance scheduled for it and
-    notifies its VMs.
+    """Report that a host has failed. This cancels the maintenance scheduled for the
+    host and notifies its VMs.
     """
     order = m.with_details(order_for_host(name), body)
     return _respond(write, partial(services.operations.fail, order))

@@ -33,8 +33,8 @@ _Id = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=255)]] | None,
     Query(
         max_length=_MAX_IDS,
-        description="id of a maintenance or event, in any phase; may be repeated."
-        " Returns only these, without paging",
+        description="ID of a maintenance operation or event in any phase; may be"
+        " repeated. The response contains only these operations, on one page",
     ),
 ]
 _Since = Annotated[
@@ -55,13 +55,13 @@ def overview(
     limit: Limit = 100,
     after: After = None,
 ) -> Json:
-    """Show live maintenance operations with what each waits for and its possible
-    commands, in order of announcement.
+    """List live maintenance operations in order of announcement, with what each one is
+    waiting for and its possible commands.
 
-    With `since`, operations that have ended follow, latest first. Each item lists its
-    first 20 waits; `explain` lists all. If the journal is long, a page may hold few
-    items or none although more follow: continue until `next` is null. To miss nothing,
-    follow the stream from the `position` of the first page.
+    With `since`, the list continues with operations that have ended, latest first. Each
+    item lists its first 20 waits; `explain` lists all. If the journal is long, a page
+    may contain few items, or none, even if more follow: continue until `next` is null.
+    To avoid missing changes, follow the stream from the `position` of the first page.
     """
     engine, group = services.engine, by.group
     if id is not None:

@@ -48,7 +48,7 @@ def advance(services: ServicesDep, write: Write, body: ClockStep) -> Json:
     """Advance a manual clock, stopping at every deadline."""
     once = write.idempotency_key(200, _advanced_view)
     if (body.seconds is None) == (body.to is None):
-        raise InvalidInput("give either seconds or to")
+        raise InvalidInput("specify either seconds or to")
     if body.seconds is not None:
         now = services.advance.by(timedelta(seconds=body.seconds), once)
     else:
@@ -84,22 +84,30 @@ class NewFault(BaseModel):
 
     kind: StrictStr = Field(description=", ".join(FaultKind))
     on: StrictStr | None = Field(None, description=", ".join(FaultOn))
-    vms: m.VmNames | None = Field(None, description="VMs that it affects; default: all")
+    vms: m.VmNames | None = Field(
+        None, description="VMs that the fault affects; default: all"
+    )
     count: StrictInt | None = Field(
-        None, description="number of requests that it affects; default: no limit"
+        None, description="number of requests that the fault affects; default: no limit"
     )
     probability: StrictFloat | StrictInt | None = Field(
-        None, description="above 0, at most 1; default: 1"
+        None,
+        description=(
+            "probability that a request is affected, above 0 and at most 1; default: 1"
+        ),
     )
     for_seconds: StrictFloat | StrictInt | None = Field(
-        None, description="how long it lasts in real time; default: until cleared"
+        None,
+        description="how long the fault lasts, in real time; default: until cleared",
     )
     delay_seconds: StrictFloat | StrictInt | None = Field(
         None,
         description=f"delay in real time, for {takers(FaultTrait.DELAY)}; default: 5",
     )
     retry_after_seconds: StrictInt | None = Field(
-        None, description=f"for {takers(FaultTrait.RETRY_AFTER)}; default: 1"
+        None,
+        description="value of the Retry-After header, for"
+        f" {takers(FaultTrait.RETRY_AFTER)}; default: 1",
     )
 
 
@@ -125,7 +133,7 @@ def set_fault(services: ServicesDep, by: Caller, body: NewFault) -> Json:
     )
     active = services.plane.add_fault(fault, by=by.name)
     _log.warning(
-        "%s injected fault %s (%s): VMs get faulty responses on purpose",
+        "%s injected fault %s (%s): VMs will receive intentionally faulty responses",
         by.name,
         active.id,
         fault.kind,

@@ -41,9 +41,9 @@ _INCOMPLETE = (ConnectionState.HEAD, ConnectionState.BODY)
 _OVER = (ConnectionState.DRAIN, ConnectionState.CLOSED)
 
 _CANNOT_WRITE = error(
-    503, "The service cannot write at the moment; try again", Retry_After="5"
+    503, "The service cannot save changes at the moment; try again", Retry_After="5"
 )
-_DAMAGED = error(503, "The service cannot write until an operator repairs it")
+_DAMAGED = error(503, "The service cannot save changes until an operator repairs it")
 _FAILED = error(500, "Internal error; see the service's log")
 _TOO_SLOW = error(408, "The request took too long to arrive")
 _TOO_MANY_APPROVALS = error(

@@ -243,4 +243,4 @@ def _bad(text: str) -> BadRequest:
 
 
 def _lone_cr_or_lf() -> BadRequest:
-    return _bad("lines must end with CR LF and contain neither alone")
+    return _bad("each line must end with CR LF, and must not contain a lone CR or LF")
