@@ -38,7 +38,7 @@ def test_harmful_program_fails_with_a_reason(
     assert [line for line in captured.out.splitlines() if len(line) > 80] == []
     assert "ends-while-quiet" in captured.out
     assert "ERROR" in captured.out
-    assert "Do: Run the program as long as the VM runs" in captured.out
+    assert "Do: Keep the program running as long as the VM runs" in captured.out
     assert re.search(r"^FAILED in \d+ s: 1 error, ", captured.out, re.MULTILINE)
     assert "step 1 of 10: done: nothing is announced" in captured.err
 
