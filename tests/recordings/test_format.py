@@ -150,9 +150,9 @@ def test_an_invalid_line_is_reported_with_its_number(line: str, sentence: str) -
         ("", "not valid JSON"),
         ('{"Events":[]}\n', "the first line is not a header in recording format 1"),
         ('{"recording":2}\n', "a newer version of forewarn created it"),
-        ('{"recording":1}\n', "began must be a time"),
-        ('{"recording":1,"began":"2026-01-31T12:00:00"}\n', "began must be a time"),
-        ('{"recording":1,"began":"0001-01-01T00:00:00Z"}\n', "began must be a time"),
+        ('{"recording":1}\n', "`began` must be a time"),
+        ('{"recording":1,"began":"2026-01-31T12:00:00"}\n', "`began` must be a time"),
+        ('{"recording":1,"began":"0001-01-01T00:00:00Z"}\n', "`began` must be a time"),
     ],
 )
 def test_an_invalid_recording_is_refused(text: str, sentence: str) -> None:

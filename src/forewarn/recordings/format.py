@@ -275,7 +275,7 @@ def _time(value: object) -> datetime:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None or moment.year not in _YEARS:
-        raise Malformed("began must be a time such as 2026-01-31T12:00:00Z")
+        raise Malformed("`began` must be a time such as 2026-01-31T12:00:00Z")
     return moment.astimezone(UTC)
 
 

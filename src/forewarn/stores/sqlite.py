@@ -248,7 +248,7 @@ class Sqlite:
         if self._damage is None:
             self._damage = self._find_overwriting(self._file)
         if self._damage is not None:
-            raise StoreDamaged(f"the store cannot be written: {self._damage}")
+            raise StoreDamaged(f"the store cannot be written to: {self._damage}")
 
     def _find_overwriting(self, file: DatabaseFile) -> str | None:
         """Describe what another program did to the file; None if that is harmless."""

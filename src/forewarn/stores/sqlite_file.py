@@ -138,7 +138,7 @@ class DatabaseFile:
                 found = None
             if found != known:
                 raise Unavailable(
-                    f"the store cannot be written: {path} was"
+                    f"the store cannot be written to: {path} was"
                     f" {'replaced' if found else 'moved or deleted'} while the"
                     " service was running; put the file back, or restart forewarn"
                 )

@@ -112,7 +112,9 @@ def _some_of(enum: type[StrEnum]) -> Reader[frozenset[str]]:
     def read(value: object) -> frozenset[str]:
         words = read_words(value)
         if not words:
-            raise InvalidInput("an empty list matches no event; omit the key")
+            raise InvalidInput(
+                "an empty list matches no events; to match all, omit the key"
+            )
         return frozenset(word.value for word in words)
 
     return read

@@ -215,7 +215,9 @@ class AgentMetrics:
         """Replace all series of a gauge; the keys are its label values."""
         spec = self._spec(name, MetricKind.GAUGE)
         if any(len(key) != len(spec.labels) for key in values):
-            raise ValueError(f"{name} has the labels {spec.labels}")
+            raise ValueError(
+                f"{name} requires a value for each of its labels: {spec.labels}"
+            )
         with self._lock:
             self._values[name].clear()
             for full, value in values.items():

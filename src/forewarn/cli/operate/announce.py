@@ -53,7 +53,7 @@ DURATION = Option(
     flag="--duration",
     metavar="DURATION",
     read=read_duration,
-    help="how long the VMs will be unavailable, such as 9s",
+    help="expected downtime of the VMs, such as 9s",
 )
 DESCRIPTION = Option(
     flag="--description", metavar="TEXT", help="description shown to the VMs"

@@ -62,7 +62,8 @@ _COMMANDS: Mapping[str, _Command] = {
         summary="report that a host is predicted to fail",
         description="Report that a host is predicted to fail. Its VMs are redeployed"
         " within seven days. Each group's VMs are moved as soon as the group approves"
-        " or redeploys them, independently of other groups. If the host is already"
+        " its events or redeploys the VMs, without waiting for other groups. If the"
+        " host is already"
         " degraded, reporting an earlier time replaces its existing events with new"
         " ones. VMs added to the host since then also get events.",
         example="forewarn host degraded host-a --fails-by 3d",

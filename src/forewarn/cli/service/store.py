@@ -32,9 +32,11 @@ database is not copied, so back it up yourself. A failed upgrade changes nothing
 _BACKUP = """\
 Copy a SQLite database to a new file. You can run this command while the service
 is running. When the command succeeds, the copy is complete, verified and on
-disk. FILE never contains an incomplete copy. If a backup was copied over a
-running service's database, the new copy combines the backup with the commits in
-the service's log."""
+disk. FILE never contains an incomplete copy.
+
+If someone copied a backup over the database of a running service, use this
+command to recover: the new file contains the backup and the commits that are
+still in the database's write-ahead log."""
 
 _STORE = Option(
     flag="--store",
