@@ -1,4 +1,6 @@
-"""Verbs of scenario steps as tables: announcements, VMs, hosts, events, the clock."""
+"""Verbs of scenario steps as tables: announcements, VMs, hosts, events and the
+clock.
+"""
 
 from collections.abc import Callable
 
