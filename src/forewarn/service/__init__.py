@@ -1,1 +1,3 @@
-"""The running service: concrete classes are named and connected only here."""
+"""The running service: the only place where concrete classes are named and
+connected.
+"""

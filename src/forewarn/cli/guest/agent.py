@@ -43,7 +43,7 @@ exists on this machine: commands, interpreters, functions, directories and, with
 other users own or can write, with the commands that fix them. No hooks run and
 no requests are sent. The exit code is 1 if there are any problems."""
 
-#: Subcommands with a module of their own, in the order in which a new user needs them.
+#: Subcommands with their own modules, in the order in which new users need them.
 _SUBCOMMANDS = ("explain", "report", "install")
 
 CONFIG = Option(
@@ -142,7 +142,7 @@ def _with_endpoint(plan: Plan, args: argparse.Namespace) -> Plan:
 
 
 def plan_of(args: argparse.Namespace) -> Plan:
-    """Read the file given by --config; --name overrides the name in it."""
+    """Read the file specified by --config; --name overrides the name in the file."""
     plan = file.read_plan(Path(args.config))
     return replace(plan, name=args.name or plan.name)
 
@@ -165,7 +165,7 @@ def _register_check(subcommands: Subcommands) -> None:
 
 
 def _run_check(args: argparse.Namespace) -> int:
-    """Print the problems of the agent's file; return 1 if there are any."""
+    """Print the problems in the agent's file; return 1 if there are any."""
     plan = plan_of(args)
     wrong = check_machine(plan)
     if args.json:

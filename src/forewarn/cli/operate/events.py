@@ -30,7 +30,7 @@ from forewarn.cli.responses import (
 )
 from forewarn.errors import Refused
 
-#: Phases of maintenance operations that are not over.
+#: Phases of maintenance operations that have not ended.
 _LIVE = ("SCHEDULED", "STARTED")
 
 _COMMAND = re.compile(r"`[^`]*`")
@@ -176,7 +176,7 @@ def _path(any_id: str) -> str:
 
 
 def _chosen(events: Sequence[EventResponse], any_id: str) -> Sequence[EventResponse]:
-    """Return the event with that id, else all that are still shown, else all."""
+    """Return the event with that ID, or else all that are still shown, or else all."""
     named = [item for item in events if (item.id or "").upper() == any_id.upper()]
     return named or [item for item in events if item.status is not None] or events
 
@@ -321,7 +321,7 @@ def _explanation_lines(plain: object, api: ControlApi) -> Iterator[str]:
         yield _wrapped(f"- {wait.text('text')}{end}")
         for remedy in wait.parts("unblocked_by"):
             text, command = remedy.text("text"), remedy.text("command")
-            if command:  # on a line of its own, to be copied
+            if command:  # on its own line, ready to copy
                 yield f"    # {text}\n    {command}"
             else:
                 yield _wrapped(f"    Ends when {text}.", 4)

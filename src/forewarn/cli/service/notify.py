@@ -1,4 +1,6 @@
-"""`forewarn notify`: notification targets and a test delivery to a webhook."""
+"""`forewarn notify`: list notification targets, or send a test delivery to a
+webhook.
+"""
 
 import argparse
 import time
