@@ -213,9 +213,7 @@ def _update_domain_blockers(
 
 
 def _is_too_late_to_block(other: Maintenance, maintenance: Maintenance) -> bool:
-    """Return whether blocking on `other` could let a group delay `maintenance`
-    forever.
-    """
+    """Return whether a group could delay `maintenance` forever by repeating `other`."""
     since = other.started_at
     return is_requested(other) and since is not None and since > due_at(maintenance)
 

@@ -82,7 +82,7 @@ def make_registry(
 def metrics(
     request: Request, by: Caller, accept: Annotated[str, Header()] = ""
 ) -> Response:
-    """Return metrics in the Prometheus text format, or in OpenMetrics if requested."""
+    """Return metrics in the Prometheus text format, or as OpenMetrics if requested."""
     del by
     media_type = _OPEN_METRICS if _OPEN_METRICS in accept.lower() else ""
     encode, content_type = choose_encoder(media_type)

@@ -79,7 +79,7 @@ class ControlConnection(HttpToolsProtocol):
     _in_body = False
     _is_refused = False  # further input is dropped
     _closes_later = (
-        False  # the last request asked to close, but its body is still arriving
+        False  # the last request wants to close, but its body is still arriving
     )
     _unread = 0  # bytes since the parser last made progress
     _head = 0  # bytes of the head parsed so far

@@ -32,7 +32,7 @@ class ActiveFault:
     called: frozenset[str] = frozenset()  # VMs that have made their first call
 
     def applies_to(self, vm: str, *, is_read: bool, now: float) -> bool:
-        """Return whether it applies to a request from `vm`, ignoring its probability."""
+        """Return whether it applies to a request from `vm`; ignore its probability."""
         fault = self.fault
         if self.until is not None and now >= self.until:
             return False
