@@ -75,9 +75,7 @@ def format_times(number: int) -> str:
 
 
 def join_names(names: Sequence[str], limit: int = 5) -> str:
-    """List `names`; if there are more than `limit` + 1, list `limit` and count the
-    rest.
-    """
+    """List `names`; beyond `limit` + 1, list only `limit` and count the rest."""
     if len(names) <= limit + 1:
         return ", ".join(names)
     return f"{', '.join(names[:limit])} and {len(names) - limit} more"

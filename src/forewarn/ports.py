@@ -85,14 +85,10 @@ class Snapshot(Protocol):
         """Return VMs sorted by name, starting after the name `after`."""
 
     def slice(self, groups: Iterable[str] | None) -> Slice:
-        """Return these groups with all their live maintenance; None means all
-        groups.
-        """
+        """Return these groups, or all if None, with all their live maintenance."""
 
     def maintenance(self, any_id: str) -> Maintenance | None:
-        """Return the maintenance operation with this ID, or with an event of this
-        ID.
-        """
+        """Return the maintenance operation with this ID, or the one with this event."""
 
     def maintenances_of(self, *events: str) -> Mapping[str, Maintenance]:
         """Return the maintenance of each of `events`; omit unknown IDs."""
@@ -146,9 +142,7 @@ class Transaction(Snapshot, Protocol):
     def save_observations(
         self, polled: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
     ) -> None:
-        """Save the last request of each group, and which VMs were shown which
-        events.
-        """
+        """Save each group's last request, and which VMs were shown which events."""
 
     def keep(self, name: str, value: str) -> None:
         """Store `value` under `name`."""
@@ -166,9 +160,7 @@ class Transaction(Snapshot, Protocol):
         """Save when tokens were last used, by ID."""
 
     def probe(self) -> None:
-        """Insert, update and delete a row in each table, to test whether writes
-        work.
-        """
+        """Insert, update and delete a row in each table to test whether writes work."""
 
 
 class Store(Protocol):

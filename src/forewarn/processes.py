@@ -70,9 +70,7 @@ def _interpreter_problem(path: str) -> str | None:
 
 
 def kill_session(session: int, seconds: float) -> None:
-    """Kill all of `session` except its leader, and wait up to `seconds` for it to
-    end.
-    """
+    """Kill all of `session` except its leader; wait up to `seconds` for the end."""
     until = time.monotonic() + seconds
     signal_session(session, SIGKILL)
     for pid, _ in session_members(session):
@@ -92,9 +90,7 @@ def signal_session(session: int, number: int) -> None:
 
 
 def session_members(session: int) -> Iterator[tuple[int, int]]:
-    """Yield the PID and process group of every member of `session` except its
-    leader.
-    """
+    """Yield the PID and process group of each member of `session` but its leader."""
     for pid, group, its_session in _living_processes():
         if its_session == session and pid != session:
             yield pid, group

@@ -43,9 +43,7 @@ class StopSignal:
             signal.alarm(_START_LIMIT)
 
     def end_alarm(self) -> None:
-        """Cancel the alarm set by `expect`, but no other alarm, such as a test
-        runner's.
-        """
+        """Cancel the alarm set by `expect`, but no other, such as a test runner's."""
         if self._has_alarm:
             signal.alarm(0)
 

@@ -114,7 +114,7 @@ class Agent:
         self.inbox.put(result)
 
     def run(self, executor: Executor) -> None:
-        """Process the inbox until a `Stop` arrives or another agent takes the
+        """Process the inbox until a `Stop` arrives or another agent has the
         directory.
         """
         while not self._is_stopping:
@@ -301,9 +301,7 @@ class Agent:
         return self._document is not None or (self._has_polled and may_wait)
 
     def _advance(self, state: EventState, executor: Executor) -> int:
-        """Act on one event as far as is due; return how many hooks are waiting for a
-        slot.
-        """
+        """Do what is due for one event; return how many hooks wait for a slot."""
         running = executor.running_tokens(state.id)
         context = EventContext(
             now=self._clock.now(),
@@ -437,9 +435,7 @@ class ApprovalRetries:
         return event in self._retries and self._retries[event].is_ready
 
     def set_ready(self, event: str, *, is_ready: bool, retry_at: float) -> None:
-        """Store the result of a readiness check; if it is negative, retry at
-        `retry_at`.
-        """
+        """Store a readiness check's result; if negative, retry at `retry_at`."""
         retry = self._retries.get(event)
         if retry is None:
             return  # it was forgotten in the meantime

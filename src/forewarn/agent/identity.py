@@ -46,9 +46,7 @@ class VmIdentity:
         return None
 
     def mismatch(self, document: Document | None) -> str | None:
-        """Explain why this VM's events may be missed, or return None if its names
-        match.
-        """
+        """Explain why this VM's events may be missed; None if its names match."""
         explicit, compute_name = self.explicit, self.compute_name
         if explicit and compute_name and not is_same(explicit, compute_name):
             return (

@@ -145,9 +145,7 @@ class DocumentPoller:
 
 
 def _long_poll(plan: Plan) -> float | None:
-    """Return the seconds of a long poll, short enough to avoid alarms, or None if
-    off.
-    """
+    """Return the seconds of a long poll, which must not cause alarms; None if off."""
     seconds = min(plan.blind_after / 2, _LONGEST_POLL)
     return seconds if plan.wait and seconds >= 1 else None
 

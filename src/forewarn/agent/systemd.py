@@ -104,9 +104,7 @@ class SystemdNotifier:
         return self._notify("WATCHDOG=1", timeout=0.0)
 
     def stopping(self) -> bool:
-        """Report that the agent is about to stop; return whether the report was
-        sent.
-        """
+        """Report that the agent is stopping; return whether the report was sent."""
         return self._notify("STOPPING=1")
 
     def _notify(self, text: str, timeout: float | None = None) -> bool:

@@ -110,9 +110,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _refuse_linux_command(words: Sequence[str]) -> None:
-    """Raise `CannotStart` on Windows, before modules that require Linux are
-    imported.
-    """
+    """Raise `CannotStart` on Windows before importing modules that need Linux."""
     name = words[0] if words else ""
     if _is_windows() and name in LINUX_COMMANDS:
         raise CannotStart(
@@ -126,9 +124,7 @@ def _is_windows() -> bool:
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """Parse the command line and environment; raise `SystemExit` if they are
-    invalid.
-    """
+    """Parse the command line and environment; raise `SystemExit` if invalid."""
     own, program = _split(words)
     for old, new in _RENAMED_FLAGS.items():
         if any(word.partition("=")[0] == old for word in own):

@@ -48,9 +48,7 @@ class Option:
         return self.own_variable or variable_of(self.flag)
 
     def from_environment(self) -> object:
-        """Read the value from the environment; return None if the variable is not
-        set.
-        """
+        """Read the value from the environment, or None if the variable is not set."""
         text = os.environ.get(self.variable)
         if not text:
             return None

@@ -278,7 +278,7 @@ def _mac_of(card: str) -> bytes:
 
 
 def _ioctl(card: str, operation: int) -> bytes:
-    """Query the kernel about `card`; it reports this namespace, while /sys might not."""
+    """Query the kernel about `card`: it reports this namespace; /sys may not."""
     import fcntl  # available on Linux
 
     ifreq = card.encode()[: _NAME_SIZE - 1].ljust(_IFREQ_SIZE, b"\0")

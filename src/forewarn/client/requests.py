@@ -87,9 +87,7 @@ def for_instance(version: str, *, timeout: float) -> ClientRequest:
 
 
 def checked_version(version: str) -> str:
-    """Return `version` if it is safe in a query string; otherwise raise
-    `InvalidInput`.
-    """
+    """Return `version` if it is safe in a query; otherwise raise `InvalidInput`."""
     plain = version.replace("-", "")
     if not (plain.isascii() and plain.isalnum()):
         raise InvalidInput(f"invalid api-version {version!r}; an example is 2020-07-01")

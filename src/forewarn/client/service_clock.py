@@ -100,9 +100,7 @@ class ServiceClock:
         return self._estimate.wait_until(moment, self._monotonic())
 
     def real(self, seconds: float) -> float:
-        """Convert the service's seconds to real seconds; a manual clock's stay
-        unchanged.
-        """
+        """Convert service seconds to real seconds, except for manual clocks."""
         return seconds / self.rate if self.rate else seconds
 
     @property

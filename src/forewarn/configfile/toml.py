@@ -112,9 +112,7 @@ def parse(
 
 
 def _long_key_line(text: str) -> int | None:
-    """Return the line of the first key with too many parts, or None if there is
-    none.
-    """
+    """Return the line of the first key with too many parts, or None."""
     if not _LONG_KEY.search(text):  # much faster than matching each token
         return None
     at = 0

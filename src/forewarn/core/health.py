@@ -69,9 +69,7 @@ class WriteHealth:
         )
 
     def succeeded(self, *, is_probe: bool = False) -> "WriteHealth":
-        """Return the state after a successful write or a successful probe of all
-        tables.
-        """
+        """Return the state after a successful write or probe of all tables."""
         if self.is_damaged or self.failing_since is None:
             return self
         if self.needs_probe and not is_probe:

@@ -25,9 +25,7 @@ class Role(StrEnum):
     ADMIN = "admin"
 
     def is_at_least(self, least: "Role") -> bool:
-        """Return whether this role includes all permissions of `least`, for every
-        group.
-        """
+        """Return whether this role has all permissions of `least`, in every group."""
         return _RANK[self] >= _RANK[least]
 
 

@@ -56,9 +56,7 @@ _LAST = 1.5  # seconds to wait for killed scripts when the service stops
 
 
 class ScriptDriver:
-    """Runs one command per maintenance operation, with the operation's details as
-    input.
-    """
+    """Runs one command per maintenance operation, with its details as input."""
 
     def __init__(
         self,
@@ -240,9 +238,7 @@ class _OldScripts:
     """Scripts left running by an earlier service on the same store."""
 
     def __init__(self, lock_file: Path, patience: float) -> None:
-        """Find them through `lock_file`; kill their supervisors after `patience`
-        seconds.
-        """
+        """Find them by `lock_file`; kill their supervisors after `patience` seconds."""
         self._path = lock_file
         self._patience = patience
         self._kill_at = float("inf")

@@ -151,9 +151,7 @@ class Engine:
         by: str,
         once: IdempotencyKey[Sequence[Maintenance]] | None = None,
     ) -> Sequence[Maintenance]:
-        """Announce `order`; return its maintenance operations in the order in which
-        they run.
-        """
+        """Announce `order`; return its maintenance operations in running order."""
         announcements.check_order(order)
         with self.writing(by, once) as (transaction, context):
             groups, command = self.announcement(transaction, order)
@@ -531,9 +529,7 @@ def load_and_decide(
 
 
 def announced(step: Step) -> Sequence[Maintenance]:
-    """Return the maintenance operations that `step` announces, in the order they
-    run.
-    """
+    """Return the maintenance that `step` announces, in running order."""
     ids = {fact.maintenance for fact in step.facts if isinstance(fact, Announced)}
     created = [
         maintenance
@@ -544,9 +540,7 @@ def announced(step: Step) -> Sequence[Maintenance]:
 
 
 def command_rank(group: str | None) -> WriteRank:
-    """Return the rank of a command; `group` is the group of the caller's token, if
-    any.
-    """
+    """Return a command's rank; `group` is the group of the caller's token, if any."""
     return WriteRank.OPERATOR if group is None else WriteRank.TENANT
 
 
@@ -560,9 +554,7 @@ def _find_live(snapshot: Snapshot, event_id: str, group: str | None) -> Maintena
 def _find_approvable(
     snapshot: Snapshot, vm_name: str, event_ids: Sequence[str]
 ) -> tuple[VM, Sequence[Maintenance]]:
-    """Find a VM and the maintenance for events; raise `UnknownEvent` if it sees
-    none.
-    """
+    """Find a VM and its events' maintenance; raise `UnknownEvent` if it sees none."""
     vm = find_vm(snapshot, vm_name)
     maintenances = snapshot.maintenances_of(*event_ids)
     part = snapshot.part_of_fleet(vms=[vm.name])

@@ -53,9 +53,7 @@ class FleetCommands:
         digest: str = "",
         once: IdempotencyKey[FleetApplied] | None = None,
     ) -> FleetApplied:
-        """Replace the whole fleet with `desired`; `digest` identifies the fleet
-        file.
-        """
+        """Replace the whole fleet with `desired`; `digest` identifies its file."""
         first = next(iter(desired.vms), "")
         with self._engine.writing(by, once) as (transaction, context):
             current = transaction.fleet()

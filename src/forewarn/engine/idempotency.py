@@ -85,9 +85,7 @@ class Receipts:
         self.refused = 0  # requests
 
     def wait(self, holder: str, now: datetime) -> timedelta | None:
-        """Return the seconds until `holder` may use a new key, or None if it may
-        now.
-        """
+        """Return how long `holder` must wait before using a new key, or None."""
         hours, oldest = self._hours.get(holder, Counter()), _hour(now - KEPT)
         for hour in [hour for hour in [*hours] if hour < oldest]:
             hours.pop(hour, None)

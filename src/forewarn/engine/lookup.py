@@ -14,9 +14,7 @@ _PAGE = 1000
 
 
 def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
-    """Find the VM `name`, ignoring case; if `group` is given, search only that
-    group.
-    """
+    """Find the VM `name`, ignoring case, in all groups or only in `group`."""
     for vm in snapshot.part_of_fleet(vms=[name]).vms.values():
         if group in (None, vm.group):
             return vm
@@ -44,9 +42,7 @@ def _concerns(maintenance: Maintenance, any_id: str, group: str | None) -> bool:
 def find_event(
     snapshot: Snapshot, event_id: str, *, group: str | None = None
 ) -> tuple[Maintenance, Event]:
-    """Find an event and its maintenance; if `group` is given, search only that
-    group.
-    """
+    """Find an event and its maintenance, in all groups or only in `group`."""
     maintenance = find_maintenance(snapshot, event_id, group=group)
     for event in maintenance.events:
         if event.id == event_id.upper():

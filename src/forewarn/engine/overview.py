@@ -88,9 +88,7 @@ def show_page(
     limit: int,
     group: str | None = None,
 ) -> Overview:
-    """Show live maintenance and, if `since` is given, maintenance that ended since
-    then.
-    """
+    """Show live maintenance and, with `since`, maintenance that ended since then."""
     engine.save_observations()
     with engine.store.snapshot() as snapshot:
         page = _page(snapshot, since, place, limit, group)

@@ -51,9 +51,7 @@ class Timers(Follower):
 
     @property
     def beaten_at(self) -> float:
-        """When the last heartbeat was saved, in real time; initially the creation
-        time.
-        """
+        """When the last heartbeat was saved, in real time; at first, when created."""
         return max(self._beaten, self._began)
 
     def stop(self, timeout: float | None = None) -> None:
@@ -113,9 +111,7 @@ class ClockAdvance:
     def by(
         self, step: timedelta, once: IdempotencyKey[datetime] | None = None
     ) -> datetime:
-        """Advance the clock by `step`; a repeated request resumes an unfinished
-        advance.
-        """
+        """Advance the clock by `step`; repeated requests resume unfinished ones."""
         with self._in_turn():
             key = None if once is None else once.key
             try:

@@ -189,9 +189,7 @@ class Tokens:
 
 
 def _with_declared_group(transaction: Transaction, token: Token) -> Token:
-    """Replace the group with its declared spelling; raise `NotFound` if it is
-    missing.
-    """
+    """Replace the group with its declared spelling; raise `NotFound` if missing."""
     if token.group is None:
         return token
     names = transaction.part_of_fleet(groups=[token.group]).groups

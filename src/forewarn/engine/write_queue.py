@@ -93,9 +93,7 @@ class WriteQueue:
     def _withdraw(
         self, rank: WriteRank, name: str, ticket: Lock, ended_before: int
     ) -> None:
-        """Stop waiting and raise the reason, unless the turn has come in the
-        meantime.
-        """
+        """Stop waiting and raise the reason, unless the turn has already come."""
         with self._lock:
             tickets = self._waiting[rank].get(name)
             if tickets is None or ticket not in tickets:

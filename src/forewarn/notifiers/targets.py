@@ -63,9 +63,7 @@ class Target:
 
 
 def url_without_secrets(url: str) -> str:
-    """Return the scheme, host and port of `url`; chat services put secrets in the
-    path.
-    """
+    """Return only scheme, host and port, because paths may contain secrets."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 

@@ -206,9 +206,7 @@ def iso8601(moment: datetime) -> str:
 
 
 def parse_date(value: object) -> datetime | None:
-    """Parse a NotBefore in any form seen in practice; return None if blank or
-    unknown.
-    """
+    """Parse a NotBefore in any form seen in practice; None if blank or unknown."""
     if not isinstance(value, str) or not value.strip():
         return None
     text = value.strip()

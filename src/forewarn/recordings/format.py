@@ -176,9 +176,7 @@ def parse_recording(text: str, name: str) -> Recording:
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    """Yield lines one by one, because a list of all lines would use much more
-    memory.
-    """
+    """Yield lines one by one; a list of all lines would use much more memory."""
     start = 0
     while (end := text.find("\n", start)) >= 0:
         yield text[start:end]
@@ -212,9 +210,7 @@ def _parse_header(text: str) -> RecordingHeader:
 
 
 def _parse_line(text: str, before: float) -> Line | None:
-    """Parse the line after a line at `before`; return None if blank or of unknown
-    kind.
-    """
+    """Parse the line after the one at `before`; None if blank or unknown."""
     if not text.strip():
         return None
     plain = _parse_object(text)
@@ -295,9 +291,7 @@ def _text(plain: Mapping[str, object], name: str) -> str | None:
 def shift_document(
     document: Mapping[str, object], by: timedelta
 ) -> Mapping[str, object]:
-    """Shift every NotBefore in `document`; leave values that are not times
-    unchanged.
-    """
+    """Shift every NotBefore in `document`; leave other values unchanged."""
     listed = document.get("Events")
     if not isinstance(listed, list):
         return document

@@ -88,9 +88,7 @@ class Recorder:
 
 
 def failure_name(error: ForewarnError) -> str:
-    """Return a failure's name: the response status, or a word if there was no
-    response.
-    """
+    """Return a failure's name: the response status, or a word without one."""
     if isinstance(error, Refused):
         return str(error.status)
     names = (name for kind, name in _FAILURE_NAMES if isinstance(error, kind))

@@ -81,9 +81,7 @@ def status_of(error: Exception) -> int:
 
 
 def retry_headers(error: Exception) -> Mapping[str, str]:
-    """Return the headers that indicate when to retry after `error`, if retrying
-    helps.
-    """
+    """Return the headers that show when to retry after `error`, if that helps."""
     if isinstance(error, StoreDamaged):
         return {}
     if isinstance(error, Throttled):

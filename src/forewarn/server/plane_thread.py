@@ -27,9 +27,7 @@ class PlaneThread:
         return ThreadHealth(name=self._thread.name, is_alive=is_alive)
 
     def start(self) -> None:
-        """Start the thread and wait until the plane is ready; raise an error if it
-        fails.
-        """
+        """Start the thread and wait until the plane is ready; raise if it fails."""
         self._thread.start()
         self._has_started.wait()
         if self._failure is not None:

@@ -1,3 +1,1 @@
-"""The running service: the only place where concrete classes are named and
-connected.
-"""
+"""The running service: the only place that names and connects concrete classes."""

@@ -83,9 +83,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def rules_of(config: Config, clock: Clock) -> Rules:
-    """Return the rules; minimums in real time last `rate` times as long on the
-    clock.
-    """
+    """Return the rules; real-time minimums last `rate` times as long on the clock."""
     default = 0.0 if config.driver == "nothing" else _LEAD
     lead = default if config.lead is None else config.lead
     return Rules(

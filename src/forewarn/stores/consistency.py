@@ -300,7 +300,5 @@ def _state_differences(session: StatementRunner, replay: _Replay) -> Iterator[st
 
 
 def _without_requests(groups: Mapping[str, Group]) -> Mapping[str, Group]:
-    """Return `groups` without the times of their last requests, which the journal
-    lacks.
-    """
+    """Return `groups` without their last requests, which the journal lacks."""
     return {name: replace(group, last_request=None) for name, group in groups.items()}

@@ -54,9 +54,7 @@ class Database(Protocol):
         """Read one consistent state of an existing database, which need not be open."""
 
     def writing(self) -> AbstractContextManager[Cursor]:
-        """Write exclusively; commit at the end of the block, or roll back on
-        failure.
-        """
+        """Write exclusively; commit when the block ends, or roll back on failure."""
 
     def reading(self) -> AbstractContextManager[Cursor]:
         """Read one consistent state."""
@@ -81,9 +79,7 @@ def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]
 
 
 class StatementRunner:
-    """Runs statements on a cursor; each is compiled once to the database's SQL
-    dialect.
-    """
+    """Runs statements on a cursor; compiles each once to the SQL dialect."""
 
     def __init__(self, cursor: Cursor, dialect: Dialect) -> None:
         """Run on `cursor`."""

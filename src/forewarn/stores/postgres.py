@@ -190,9 +190,7 @@ class Postgres:
 
     @contextmanager
     def writing(self) -> Iterator[Cursor]:
-        """Write exclusively; commit at the end of the block, or roll back on
-        failure.
-        """
+        """Write exclusively; commit when the block ends, or roll back on failure."""
         with translated_errors(), self._alone() as cursor:
             yield cursor
 

@@ -86,9 +86,7 @@ def fact_row(position: int, fact: Fact) -> Parameters:
 
 
 def concerned_rows(first: int, facts: Iterable[Fact]) -> Iterator[Parameters]:
-    """Yield index rows for the maintenance IDs in `facts`, starting at position
-    `first`.
-    """
+    """Yield index rows for the maintenance IDs in `facts`, which start at `first`."""
     for position, fact in enumerate(facts, first):
         maintenance = getattr(fact, "maintenance", None)
         if maintenance is not None:

@@ -121,9 +121,7 @@ def _rebuild_concerned(session: StatementRunner) -> None:
 def existing_revision(
     cursor: Cursor, dialect: Dialect, *, names: Collection[str], place: str
 ) -> str:
-    """Return the revision; raise `CannotStart` if the tables in `names` are not
-    ours.
-    """
+    """Return the revision; raise `CannotStart` if the tables `names` are not ours."""
     if not names:
         raise CannotStart(f"{place} has no tables yet; `forewarn serve` creates them")
     refuse_foreign(names, place)

@@ -171,9 +171,7 @@ class Sqlite:
 
     @contextmanager
     def writing(self) -> Iterator[Cursor]:
-        """Write exclusively; commit at the end of the block, or roll back on
-        failure.
-        """
+        """Write exclusively; commit when the block ends, or roll back on failure."""
         with self._lock, _translated():
             connection = self._open_writer()
             self._refuse_damage()
@@ -191,9 +189,7 @@ class Sqlite:
                 cursor.close()
 
     def _commit(self, cursor: sqlite3.Cursor) -> None:
-        """Commit, unless the commit would go to a file that will never be opened
-        again.
-        """
+        """Commit, unless the commit would go to a file that is never opened again."""
         position = "SELECT CAST(position AS INTEGER) FROM counter"  # may be damaged
         row = cursor.execute(position).fetchone()
         if self._file is not None:
@@ -257,9 +253,7 @@ class Sqlite:
             raise StoreDamaged(f"the store cannot be written: {self._damage}")
 
     def _find_overwriting(self, file: DatabaseFile) -> str | None:
-        """Describe what another program did to the file, or return None if it is
-        harmless.
-        """
+        """Describe what another program did to the file; None if it is harmless."""
         if file.is_backup():
             log = log_of(self._path)
             return (

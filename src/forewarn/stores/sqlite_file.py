@@ -146,9 +146,7 @@ class DatabaseFile:
                 )
 
     def is_overwritten(self) -> bool:
-        """Return whether another program wrote to the database since our last
-        commit.
-        """
+        """Return whether another program wrote the database since our last commit."""
         status = os.fstat(self._descriptors[-1])
         return self._written not in (None, (status.st_size, status.st_mtime_ns))
 
@@ -218,9 +216,7 @@ def has_other_log(path: str) -> bool:
 
 
 def refuse_other_log(path: str) -> None:
-    """Raise `CannotStart` for another database's log, because SQLite would mix the
-    two.
-    """
+    """Raise `CannotStart` for another database's log; SQLite would mix the two."""
     if has_other_log(path):
         log = log_of(path)
         raise CannotStart(

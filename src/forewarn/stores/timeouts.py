@@ -48,9 +48,7 @@ class StoreTimeouts:
                 self._waits.pop(wait, None)
 
     def hasten(self, seconds: float) -> None:
-        """Abort whatever has not finished within `seconds`; reject everything after
-        that.
-        """
+        """Abort operations that exceed `seconds`; reject everything after that."""
         with self._lock:
             self._end = min(self._end, monotonic() + seconds)
             self._bell.set()

@@ -48,7 +48,7 @@ def make_scheduled_events(
 def scheduled_events(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> "Iterator[Rehearsal]":
-    """Provide the test with its own service, whose clock the test controls.
+    """Give the test a service of its own, with a clock that the test controls.
 
     FOREWARN_ENDPOINT contains its address. The `scheduled_events` marker configures it.
     """

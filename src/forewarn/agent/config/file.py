@@ -296,9 +296,7 @@ def _script_rules(by_step: Mapping[tuple[EventType, HookPoint], str]) -> Iterato
 
 
 def _type_and_step(name: str) -> tuple[EventType, HookPoint] | None:
-    """Return the event type and step of a script, or None if its name does not
-    match.
-    """
+    """Return the event type and step of a script, or None if its name does not fit."""
     parts = _SCRIPT.fullmatch(name)
     if parts is None:
         return None

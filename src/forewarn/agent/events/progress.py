@@ -213,9 +213,7 @@ def _current_step(state: EventState) -> HookPoint:
 def _close_lost_runs(
     state: EventState, context: EventContext
 ) -> tuple[EventState, tuple[e.AuditEntry, ...]]:
-    """Mark hooks of earlier steps as cut off if they were running when the agent
-    died.
-    """
+    """Mark hooks of earlier steps as cut off if they ran when the agent died."""
     reason = "the agent was not running when the event moved on"
     closed = {
         run: replace(run, outcome=HookOutcome.CUT, ended_at=context.now, reason=reason)
@@ -274,9 +272,7 @@ def _is_lost(run: HookRun, context: EventContext) -> bool:
 
 
 def _lets_next_start(run: HookRun) -> bool:
-    """Return whether the next hook may start, which a failed `prepare` hook
-    prevents.
-    """
+    """Return whether the next hook may start; a failed `prepare` hook stops it."""
     if run.step is HookPoint.PREPARE:
         return run.outcome is HookOutcome.DONE
     return run.outcome is not HookOutcome.RUNNING

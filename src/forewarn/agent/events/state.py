@@ -56,9 +56,7 @@ class HookRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponsePlan:
-    """The rule's plan for the event, which later configuration changes do not
-    affect.
-    """
+    """The rule's plan for the event; later configuration changes do not affect it."""
 
     rule: str
     hooks: Mapping[HookPoint, tuple[str, ...]] = field(default_factory=dict)
@@ -77,9 +75,7 @@ class Impact:
     total: float = 0.0  # total of all such periods
 
     def scaled(self, rate: float) -> "Impact":
-        """Convert to seconds on a clock `rate` times as fast; rate 0 changes
-        nothing.
-        """
+        """Convert to seconds on a clock `rate` times as fast, or not at all for 0."""
         if not rate:
             return self
         return Impact(
@@ -133,7 +129,5 @@ class EventState:
 
     @property
     def has_action(self) -> bool:
-        """Return whether the agent has started a hook or sent an approval for the
-        event.
-        """
+        """Return whether the agent has run a hook or sent an approval for the event."""
         return bool(self.runs) or self.posted_at is not None

@@ -65,7 +65,5 @@ class HookCall:
         return self.clock.seconds_until(self.deadline)
 
     def wait_left(self) -> float | None:
-        """Return the real seconds until the hook must end, or None with a manual
-        clock.
-        """
+        """Return the real seconds left to the hook, or None with a manual clock."""
         return self.clock.wait_until(self.deadline)

@@ -33,9 +33,7 @@ def command_of(hook: Hook) -> tuple[str, ...]:
 
 
 def shell_command(command: Sequence[str]) -> tuple[str, ...] | None:
-    """Return a shell command for a script without a #! line, or None for other
-    files.
-    """
+    """Return a shell command for a script without a #! line; otherwise, None."""
     path = shutil.which(command[0]) or command[0]
     try:
         with open(path, "rb") as file:

@@ -129,9 +129,7 @@ def _rebuilt(event: ScheduledEvent) -> Mapping[str, object]:
 
 
 def _join_names(names: tuple[str, ...]) -> str:
-    """Join names; omit a name rather than truncate it, so that each stays
-    unambiguous.
-    """
+    """Join names; omit names rather than truncate them, so that all stay clear."""
     kept: list[str] = []
     length = 0
     for name in names:

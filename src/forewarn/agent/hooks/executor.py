@@ -57,9 +57,7 @@ ExecutorResult = HookEnded | ApprovalResult | ReadyResult
 
 
 class Executor:
-    """All work that the agent has started and whose results it has not processed
-    yet.
-    """
+    """All started work whose results the agent has not processed yet."""
 
     def __init__(
         self,

@@ -123,9 +123,7 @@ class HookProcess:
                 self._unwatch(key.fd)
 
     def end(self, kill_after: float) -> None:
-        """Terminate the process and its descendants; kill them after `kill_after`
-        seconds.
-        """
+        """Terminate the process tree; kill it after `kill_after` seconds."""
         self._signal(signal.SIGTERM)
         is_gone = self._wait_for_all(kill_after)
         self.was_killed = not is_gone

@@ -200,9 +200,7 @@ class AliveFile:
                 os.close(number)
 
     def seconds_since(self) -> float:
-        """Touch the file; return the seconds since the last touch, or 0 if there was
-        none.
-        """
+        """Touch the file; return the seconds since the last touch, or 0."""
         last = self._date()
         self.touch()
         now = self._date()

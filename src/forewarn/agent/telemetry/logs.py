@@ -18,9 +18,7 @@ _PERIOD = 60.0  # seconds
 
 
 class _TextFormatter(UtcFormatter):
-    """Formats each message on one line, even if it contains output with several
-    lines.
-    """
+    """Formats each message on one line, even if it contains several lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = f"{record.levelname.lower():<7} {clean(record.getMessage())}"

@@ -49,9 +49,7 @@ class MetricSpec:
 
     @property
     def kind(self) -> MetricKind:
-        """The metric's type: only histograms have buckets, and counters' names end
-        with _total.
-        """
+        """The metric's type; histograms have buckets, and counters end with _total."""
         if self.buckets:
             return MetricKind.HISTOGRAM
         is_counter = self.name.endswith("_total")

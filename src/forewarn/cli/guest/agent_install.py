@@ -94,9 +94,7 @@ def _install(path: Path, text: str, *, force: bool) -> bool:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Replace the unit atomically, so that not even a power cut leaves a partial
-    file.
-    """
+    """Replace the unit atomically, so that a power cut leaves no partial file."""
     beside = path.with_name(f".{path.name}.new")
     with beside.open("w") as file:
         os.fchmod(file.fileno(), 0o644)

@@ -1,6 +1,4 @@
-"""`forewarn agent report`: report what the agent did about events, from its audit
-log.
-"""
+"""`forewarn agent report`: report what the agent did, from its audit log."""
 
 import argparse
 import re

@@ -114,9 +114,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def record(args: argparse.Namespace) -> int:
-    """Record until a signal or --duration ends the recording, or scrub a finished
-    one.
-    """
+    """Record until a signal or the end of --duration, or scrub a recording."""
     if args.output is None:
         raise WrongUsage("no output file; write: forewarn record -o recording.jsonl")
     if args.append and args.scrub:

@@ -1,6 +1,4 @@
-"""`forewarn announce`: announce maintenance; also defines options for `host` and
-`vm`.
-"""
+"""`forewarn announce`: announce maintenance; shares options with `host` and `vm`."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence

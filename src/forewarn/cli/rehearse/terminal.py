@@ -1,6 +1,4 @@
-"""Terminal handling for rehearsals: progress, result files, quiet logs, a clean
-exit.
-"""
+"""Terminal handling for rehearsals: progress, result files, logs, clean exit."""
 
 import argparse
 import logging

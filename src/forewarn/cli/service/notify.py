@@ -1,6 +1,4 @@
-"""`forewarn notify`: list notification targets, or send a test delivery to a
-webhook.
-"""
+"""`forewarn notify`: list notification targets, or send a webhook a test."""
 
 import argparse
 import time

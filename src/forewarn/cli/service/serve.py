@@ -121,9 +121,7 @@ def _serve(config: Config, *, as_json: bool) -> NoReturn:
 
 
 def _give_up(ended: Sequence[str]) -> NoReturn:
-    """Exit immediately, as in a crash, so that the service manager restarts
-    forewarn.
-    """
+    """Exit immediately, like a crash, so that the service manager restarts us."""
     _log.critical("a thread of the service has ended: %s; exiting", ", ".join(ended))
     _exit(1)
 
@@ -181,9 +179,7 @@ def _refuse_little_memory() -> None:
 
 
 def _print_addresses(metadata: Sequence[str], control: str, *, as_json: bool) -> None:
-    """Print the addresses of both planes; keep serving even if they cannot be
-    printed.
-    """
+    """Print the addresses of both planes; keep serving even if printing fails."""
     lines = [*(f"metadata  {address}" for address in metadata), f"control   {control}"]
     addresses = {"metadata": [*metadata], "control": control}
     text = json.dumps(addresses) if as_json else "\n".join(lines)

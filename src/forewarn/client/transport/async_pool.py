@@ -18,9 +18,7 @@ class AsyncConnectionPool(BasePool):
     """A pool of connections to one service; each request has its own connection."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
-        """Allow `connect_timeout` seconds for connecting, within a request's
-        timeout.
-        """
+        """Limit connecting to `connect_timeout` seconds, within a request's timeout."""
         super().__init__(endpoint, connect_timeout=connect_timeout)
         self._idle: list[_Streams] = []
         self._busy: set[_Streams] = set()

@@ -24,9 +24,7 @@ class BasePool:
     """The part of a pool without I/O: its requests and errors."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
-        """Allow `connect_timeout` seconds for connecting, within a request's
-        timeout.
-        """
+        """Limit connecting to `connect_timeout` seconds, within a request's timeout."""
         self._endpoint = endpoint
         self._connect_timeout = connect_timeout
         self._is_closed = False
@@ -69,9 +67,7 @@ class ConnectionPool(BasePool):
     """A pool of connections to `endpoint`; connects when the first request is sent."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
-        """Allow `connect_timeout` seconds for connecting, within a request's
-        timeout.
-        """
+        """Limit connecting to `connect_timeout` seconds, within a request's timeout."""
         super().__init__(endpoint, connect_timeout=connect_timeout)
         self._lock = Lock()
         self._idle: list[socket.socket] = []
@@ -224,9 +220,7 @@ def _left(deadline: float) -> float:
 def _connection_error(
     error: OSError, endpoint: Endpoint, seconds: float
 ) -> Unreachable:
-    """Return an error that explains what is wrong with a connection and how to fix
-    it.
-    """
+    """Return an error that explains a connection problem and how to fix it."""
     if isinstance(error, ConnectionRefusedError):
         return Unreachable(
             f"{endpoint} refused the connection; check that the metadata service runs"

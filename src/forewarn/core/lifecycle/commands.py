@@ -137,9 +137,7 @@ def close(
 
 
 def listen(slice_: Slice, context: Context, groups: Iterable[str]) -> Step:
-    """Enable Scheduled Events, with a new epoch, for those of `groups` where it is
-    disabled.
-    """
+    """Enable Scheduled Events, with a new epoch, for the disabled `groups`."""
     builder, epoch = StepBuilder(slice_, context), context.new_epoch()
     for name in groups:
         if not slice_.groups[name].is_enabled(context.now, slice_.outages):
@@ -203,9 +201,7 @@ def record_output(
 
 
 def retry_automatically(slice_: Slice, context: Context, maintenance_id: str) -> Step:
-    """Have the driver retry automatically, up to the number of times that the rules
-    allow.
-    """
+    """Have the driver retry automatically, as often as the rules allow."""
     builder = StepBuilder(slice_, context)
     if is_retry_left(slice_.maintenance(maintenance_id), context.rules):
         builder.record(

@@ -1,6 +1,4 @@
-"""Fleet changes: the difference between two fleets, and the changes that live events
-block.
-"""
+"""Fleet changes: differences between fleets, and changes that live events block."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -197,9 +195,7 @@ def _refuse_under_events(slice_: Slice, changes: Difference) -> None:
 
 
 def _refuse_other_spelling(slice_: Slice, changes: Difference) -> None:
-    """Refuse a new group that differs only in case from one kept until its work has
-    ended.
-    """
+    """Refuse a new group whose name differs only in case from a group still in use."""
     new_names = {fold_name(new.name) for old, new in changes.groups if new and not old}
     for old, new in changes.groups:
         if old is not None and new is None and fold_name(old.name) in new_names:

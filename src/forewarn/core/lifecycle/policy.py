@@ -229,9 +229,7 @@ def _in_same_update_domain(one: Maintenance, other: Maintenance, group: str) -> 
 
 
 def _move_blockers(slice_: Slice, maintenance: Maintenance) -> Iterator[Blocker]:
-    """Yield maintenance that moves the same VMs, if one of the two empties a
-    degraded host.
-    """
+    """Yield other moves of its VMs, if one of the two empties a degraded host."""
     if not is_move(maintenance):
         return
     remaining = {*maintenance.vms} - {*maintenance.left}

@@ -85,9 +85,7 @@ def groups_to_settle(before: Slice, after: Slice, context: Context) -> frozenset
 
 
 def is_at_hand(slice_: Slice, maintenance: Maintenance) -> bool:
-    """Return whether all groups of `maintenance` are loaded, so that it can be
-    settled.
-    """
+    """Return whether all groups of `maintenance` are loaded for settling."""
     return slice_.groups.keys() >= set(maintenance.groups)
 
 

@@ -54,9 +54,7 @@ class Documents:
     def __init__(
         self, store: Store, hand_over: Callable[[DocumentUpdate], None]
     ) -> None:
-        """Call `hand_over` with each update; it must return only when VMs can see
-        the update.
-        """
+        """Call `hand_over` with each update; it must return once VMs can see it."""
         self._store = store
         self._hand_over = hand_over
         self._lock = Lock()
@@ -66,9 +64,7 @@ class Documents:
 
     @property
     def behind_since(self) -> float | None:
-        """When a commit became overdue for VMs, in real time; None if all are
-        visible.
-        """
+        """When a commit became overdue for VMs, in real time; None if none is."""
         return None if self.position >= self._wanted else self._behind_since
 
     def open(self) -> None:

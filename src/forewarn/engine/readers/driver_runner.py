@@ -35,9 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class RetrySchedule:
-    """Stuck maintenance operations waiting for a retry, and the pauses between
-    retries.
-    """
+    """Stuck maintenance operations waiting for a retry, with their pauses."""
 
     def __init__(
         self, first: float, monotonic: Callable[[], float] = time.monotonic
@@ -272,9 +270,7 @@ class DriverRunner:
             raise
 
     def _begin(self, maintenance_id: str) -> Work | None:
-        """Record that a driver call is about to begin; return None if there is no
-        work.
-        """
+        """Record that a driver call is about to begin; None if there is no work."""
         with self._engine.writing() as (transaction, context):
             maintenance = find_maintenance(transaction, maintenance_id)
             begun = self._engine.decide_on_one(

@@ -118,9 +118,7 @@ class ArmApp:
 
 
 def find_route(path: str) -> tuple[ArmPath, Mapping[str, Handler]] | None:
-    """Return the parsed `path` and its handlers by method, or None if there are
-    none.
-    """
+    """Return the parsed `path` and its handlers by method, or None."""
     for pattern, handlers in ROUTES.items():
         parsed = parse(pattern, path)
         if parsed is not None:

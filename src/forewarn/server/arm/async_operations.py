@@ -102,9 +102,7 @@ def next_poll_at(
     rules: Rules,
     outages: Sequence[Outage] = (),
 ) -> datetime | None:
-    """Return when `maintenance` may have progressed, or None if time does not
-    matter.
-    """
+    """Return when `maintenance` may progress, or None if time does not matter."""
     alone = policy.next_moment(maintenance, now, rules, outages)
     if alone is not None or maintenance.phase is not Phase.STARTED:
         return alone

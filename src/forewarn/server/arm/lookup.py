@@ -79,9 +79,7 @@ def find_named_vm(request: ArmRequest, snapshot: Snapshot) -> ArmVm:
 
 
 def choose_member(scale_set: ArmSet, instance: str) -> ArmVm | None:
-    """Return the VM in the scale set that `instance` names, or None if there is
-    none.
-    """
+    """Return the VM in the scale set that `instance` names, or None."""
     return index_members(scale_set)(instance)
 
 
@@ -119,9 +117,7 @@ def find_operation(request: ArmRequest, snapshot: Snapshot) -> Sequence[Maintena
 def every_machine(
     request: ArmRequest, snapshot: Snapshot, after: str
 ) -> Iterator[ArmVm]:
-    """Yield the VMs in a subscription or resource group by name, starting after
-    `after`.
-    """
+    """Yield the VMs in a subscription or resource group by name, after `after`."""
     while page := vms_for(request.holder, snapshot, after=after, limit=_PAGE):
         groups = snapshot.part_of_fleet(vms=[listed.name for listed in page]).groups
         for vm in page:

@@ -96,9 +96,7 @@ class WriteRequest:
         status: int | Callable[[_T], int],
         view: Callable[[_T, Snapshot], Json] | None = None,  # None without a body
     ) -> IdempotencyKey[_T] | None:
-        """Return how to store the response under the idempotency key, if there is
-        one.
-        """
+        """Return how to store the response under the idempotency key, if any."""
         if self.key is None:
             return None
 

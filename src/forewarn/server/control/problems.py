@@ -1,6 +1,4 @@
-"""Exception handlers: convert errors to RFC 9457 problems with a sentence for
-people.
-"""
+"""Exception handlers: convert errors to RFC 9457 problems with a sentence."""
 
 import logging
 import re
@@ -39,9 +37,7 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _replayed(receipt: str) -> Response:
-    """Return a stored response, which consists of its status, a line break and its
-    body.
-    """
+    """Return a stored response, made of its status, a line break and its body."""
     status, _, body = receipt.partition("\n")
     if not body:
         return Response(status_code=int(status))

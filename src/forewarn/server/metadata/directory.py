@@ -40,9 +40,7 @@ class Waiter(Protocol):
 
 
 class EnabledState:
-    """Whether Scheduled Events is enabled for one group, and the group's last
-    request.
-    """
+    """Whether Scheduled Events is enabled for one group, and its last request."""
 
     __slots__ = ("group", "head", "is_newly_enabled", "last_request")
 

@@ -166,9 +166,7 @@ def _resource_id(vm: VM, path: str) -> str:
 
 
 def _interfaces(vm: VM) -> Iterator[Node]:
-    """Yield all addresses as one interface, because the fleet does not know
-    interfaces.
-    """
+    """Yield all addresses as one interface; the fleet does not know interfaces."""
     if not vm.addresses:
         return
     ipv4: list[Node] = [_address_node(ip) for ip in vm.addresses if ":" not in ip]

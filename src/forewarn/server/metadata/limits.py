@@ -43,9 +43,7 @@ class Stranger(str):
 
 
 class RateLimit:
-    """A request rate limit per caller; idle callers may burst, by default one
-    second's quota.
-    """
+    """A rate limit per caller; idle ones may burst, by default a second's quota."""
 
     def __init__(
         self,
@@ -91,9 +89,7 @@ class TurnTaker(Protocol):
     """A connection that has received more than one turn can process."""
 
     def take_turn(self) -> None:
-        """Process a bounded part of the input; call `TurnQueue.add` again if some is
-        left.
-        """
+        """Process some of the input; call `TurnQueue.add` again if any is left."""
 
 
 class TurnQueue:

@@ -112,9 +112,7 @@ class MetadataPlane:
             raise
 
     def _start_pool(self) -> None:
-        """Start all threads in advance: one that cannot start later would lose a
-        request.
-        """
+        """Start all threads now; one that fails to start later would lose a request."""
         all_started = Barrier(_POOL)
         try:
             for _ in range(_POOL):
@@ -129,9 +127,7 @@ class MetadataPlane:
         return self._thread.health
 
     def stop(self) -> None:
-        """Stop accepting connections, finish responses in progress, and end the
-        thread.
-        """
+        """Stop accepting, finish responses in progress, and end the thread."""
         loop = self._loop
         if loop is None or not self.health.is_alive:
             return
@@ -247,7 +243,7 @@ class MetadataPlane:
         self.handler.head = ResponseHead(self._clock.now(), self._clock.name)
 
     def _tick(self) -> None:
-        """Refresh the head every second of the clock, at most ten times a real
+        """Refresh the head each second of the clock, at most ten times a real
         second.
         """
         loop = asyncio.get_event_loop()
@@ -273,9 +269,7 @@ class MetadataPlane:
             asyncio.get_running_loop().call_soon(self._wake, rest)
 
     def _enable_groups(self) -> None:
-        """Enable groups in one batch; groups that poll in the meantime share the
-        next one.
-        """
+        """Enable groups in one batch; groups that poll meanwhile share the next."""
         if self._is_enabling or not self._disabled:
             return
         self._is_enabling = True

@@ -121,9 +121,7 @@ def _lag(engine: Engine, reached: int, position: int, now: datetime) -> ReaderLa
 
 
 class SharedQuery(Generic[_T]):
-    """Runs one query at a time; callers that arrive in the meantime share its
-    result.
-    """
+    """Runs one query at a time; callers that arrive meanwhile share its result."""
 
     def __init__(self, query: Callable[[], _T]) -> None:
         """Run `query`, which may hang."""

@@ -272,9 +272,7 @@ class LintCourse:
         return True
 
     def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait until `condition` is met or the program ends; return whether it is
-        met.
-        """
+        """Wait until `condition` holds or the program ends; return whether it holds."""
         left = max(0.0, self._deadline - time.monotonic())
         self._rehearsal.observer.wait(
             lambda: condition() or not self._program.is_running, min(seconds, left)

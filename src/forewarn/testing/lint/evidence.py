@@ -149,17 +149,13 @@ class Evidence:
 
     @property
     def last_part(self) -> CoursePart | None:
-        """The part in which the last poll got its response; None if there was no
-        poll.
-        """
+        """The part in which the last poll got its response; None without polls."""
         polls = self.polls
         return self.part_at(polls[-1].at) if polls else None
 
     @property
     def silence(self) -> float:
-        """Seconds from the last poll to the program's exit or the end of the
-        observation.
-        """
+        """Seconds from the last poll to the program's exit or the observation's end."""
         polls = self.polls
         end = self.until if self.ending is None else self.ending.at
         return max(0.0, end - (polls[-1].at if polls else self.began))

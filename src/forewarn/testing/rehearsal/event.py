@@ -146,7 +146,7 @@ class RehearsedEvent:
         self._engine.cancel(self._maintenance_id, by=BY, reason=reason)
 
     def complete(self) -> None:
-        """Report the work as done; the event ends once Started was visible long
+        """Report the work as done; the event ends after Started was shown long
         enough.
         """
         self._engine.complete(self._maintenance_id, by=BY)
@@ -176,7 +176,7 @@ class RehearsedEvent:
     def assert_approved(
         self, within: str | float | timedelta = _APPROVED_WITHIN, by: str | None = None
     ) -> None:
-        """Wait, in real time, until the event is approved; fail at once if it cannot
+        """Wait, in real time, until the event is approved; fail early if it cannot
         be.
         """
         __tracebackhide__ = True
@@ -305,9 +305,7 @@ def too_early(
     announced: float,
     approved: float | None,
 ) -> str | None:
-    """Explain why the approval came before the mark `wanted`; return None if it did
-    not.
-    """
+    """Explain why the approval came before the mark `wanted`; None if it did not."""
     times = [mark.at for mark in marks if mark.name == wanted]
     fresh = [at for at in times if at >= announced]
     if fresh and (approved is None or min(fresh) <= approved):

@@ -129,9 +129,7 @@ class RehearsalObserver:
 
     @property
     def unanswered(self) -> Sequence[tuple[str | None, float]]:
-        """VM and arrival time of each request without a response: held or
-        disconnected.
-        """
+        """VM and arrival time of each request that is held or was disconnected."""
         with self._changed:
             answered = {entry.since for entry in self._requests}
             return [entry for entry in self._arrivals if entry[1] not in answered]
@@ -143,9 +141,7 @@ class RehearsalObserver:
             return (*self._marks,)
 
     def committed_at(self, position: int) -> float:
-        """Return when the journal entry at `position`, which must exist, was
-        committed.
-        """
+        """Return when the existing journal entry at `position` was committed."""
         with self._changed:
             known = next((at for to, at in self._commits if to >= position), None)
             if known is not None:
@@ -165,7 +161,7 @@ class RehearsalObserver:
         return times[-1] if times else None
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait for `condition`, at most `seconds` of real time; return whether it
+        """Wait for `condition`, at most `seconds` (real time); return whether it
         holds.
         """
         deadline = self._monotonic() + seconds

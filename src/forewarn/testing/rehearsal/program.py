@@ -84,8 +84,8 @@ class Program:
             ) from error
 
     def _wait(self) -> None:
-        """Wait for the end of the program without reaping it, so that its PID is not
-        reused.
+        """Wait for the program to end, without reaping it so that its PID stays its
+        own.
         """
         assert self._process is not None
         end = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)

@@ -203,9 +203,7 @@ def _sightings(
     announcements: Mapping[str, tuple[float, Maintenance]],
     committed: float,
 ) -> Iterator[_Moment]:
-    """Yield which VM saw which event, at request time, since the journal records it
-    later.
-    """
+    """Yield which VM saw which event, at request time; the journal records it later."""
     for sight in fact.sights:
         if sight.event not in announcements:
             continue

@@ -154,9 +154,7 @@ def _unmarked_event(event: ScheduledEvent) -> ScheduledEvent:
 
 
 def _with_new_ids(document: Mapping[str, object], turn: int) -> Mapping[str, object]:
-    """Assign new event IDs in later turns, because the old IDs belong to past
-    events.
-    """
+    """Assign new event IDs in later turns; the old IDs belong to past events."""
     listed = document.get("Events")
     if turn == 0 or not isinstance(listed, list):
         return document

@@ -53,9 +53,7 @@ class ReplaySchedule:
 
 
 def schedule_of(recording: Recording, *, speed: float, shown: float) -> ReplaySchedule:
-    """Schedule `recording`; visible lines are shown for at least `shown` real
-    seconds.
-    """
+    """Schedule `recording`; show visible lines for at least `shown` real seconds."""
     lines = [candidate for candidate in recording.lines if _is_shown(candidate)]
     frames: list[ReplayFrame] = []
     now, after, least = 0.0, lines[0].after if lines else 0.0, 0.0

@@ -120,9 +120,7 @@ def _ownership_problem(conduct: ProgramConduct) -> str | None:
 def why_unapproved(
     conduct: ProgramConduct, event: str, *, is_seen: bool, since: float
 ) -> str:
-    """Explain why `event` was probably not approved, based on requests after
-    `since`.
-    """
+    """Explain why `event` was probably not approved, from requests after `since`."""
     if conduct.has_ended:
         return f"the program {describe_exit(conduct.code)} before approving it"
     posts = [request for request in conduct.requests if request.method == "POST"]

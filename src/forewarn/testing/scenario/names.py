@@ -79,9 +79,7 @@ class StepNames:
         raise InvalidInput(f'no earlier step sets as = "{name}"{instead}')
 
     def sees(self, vm: str, event: str) -> bool:
-        """Return whether `vm` sees the event with that name, or True if this is
-        unknown.
-        """
+        """Return whether `vm` sees the event with that name; True if unknown."""
         vms = self.events[event].vms
         if self.fleet is None or vms is None:
             return True

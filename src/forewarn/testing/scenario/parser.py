@@ -186,9 +186,7 @@ def _fleet(plain: Mapping[str, object], top: Location) -> Fleet | None:
 
 
 def _vm(plain: Mapping[str, object], names: StepNames) -> str:
-    """Return the program's VM, or an empty string if invalid, which is reported
-    elsewhere.
-    """
+    """Return the program's VM, or "" if it is invalid, which is reported elsewhere."""
     if "vm" not in plain:
         return "" if names.fleet is None else next(iter(names.fleet.vms))
     try:

@@ -35,7 +35,7 @@ class ScenarioStage:
         self.rehearsal.service.advance.to(self.rehearsal.now)
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait for `condition`, at most `seconds` of real time; return whether it
+        """Wait for `condition`, at most `seconds` (real time); return whether it
         holds.
         """
         left = max(0.0, self.deadline - time.monotonic())

@@ -35,9 +35,7 @@ def token_attempts(monotonic: Callable[[], float] = time.monotonic) -> RateLimit
 
 
 def session_in(scope: Scope) -> tuple[str | None, str | None]:
-    """Return the cookie and key of a request's session, with None for what is
-    missing.
-    """
+    """Return a request's session cookie and key, each None if missing."""
     if not scope["path"].startswith(_SESSION_PATHS):
         return None, None
     headers = Headers(scope=scope)

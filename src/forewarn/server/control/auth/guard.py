@@ -149,9 +149,7 @@ class WorkTurns:
     def __init__(
         self, app: ASGIApp, services: Services, seconds: float = _LONGEST_WAIT
     ) -> None:
-        """Wrap `app`, which reads bodies from memory; refuse requests after
-        `seconds`.
-        """
+        """Wrap `app`, which reads bodies from memory; refuse after `seconds`."""
         self._app = app
         self._services = services
         self._seconds = seconds
@@ -205,9 +203,7 @@ def work_of(scope: Scope) -> WorkKind:
 
 
 def _is_list_of_vms(scope: Scope) -> bool:
-    """Return whether the response is a VM list in Azure's API, which has large
-    pages.
-    """
+    """Return whether the response is an Azure-style VM list, with large pages."""
     path = scope["path"].rstrip("/").lower()
     return is_arm(path) and path.endswith("/virtualmachines")
 

@@ -85,9 +85,7 @@ def shown_to(holder: TokenHolder, maintenance: Maintenance) -> Maintenance:
 
 
 def find_for(holder: TokenHolder, snapshot: Snapshot, any_id: str) -> Maintenance:
-    """Return the maintenance operation with this ID or event ID, redacted for
-    `holder`.
-    """
+    """Return the maintenance with this ID or event ID, redacted for `holder`."""
     return shown_to(holder, find_maintenance(snapshot, any_id, group=holder.group))
 
 
@@ -99,9 +97,7 @@ def vm_for(holder: TokenHolder, vm: VM) -> VM | None:
 def vms_for(
     holder: TokenHolder, snapshot: Snapshot, *, after: str, limit: int
 ) -> Sequence[VM]:
-    """Return the VMs that `holder` may see, by name, starting after the name
-    `after`.
-    """
+    """Return the VMs that `holder` may see, by name, after the name `after`."""
     if holder.group is None:
         return snapshot.vms(after=after, limit=limit)
     members = snapshot.part_of_fleet(groups=[holder.group]).vms.values()
@@ -113,9 +109,7 @@ def vms_for(
 def groups_for(
     holder: TokenHolder, snapshot: Snapshot, *, after: str, limit: int
 ) -> Sequence[Group]:
-    """Return the groups that `holder` may see, by name, starting after the name
-    `after`.
-    """
+    """Return the groups that `holder` may see, by name, after the name `after`."""
     if holder.group is None:
         return snapshot.groups(after=after, limit=limit)
     groups = snapshot.part_of_fleet(groups=[holder.group]).groups

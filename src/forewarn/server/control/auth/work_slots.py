@@ -47,9 +47,7 @@ class _Waiter:
 
 
 class WorkSlots:
-    """Counts running work and queues waiting work; used only on the control plane's
-    loop.
-    """
+    """Counts running work and queues the rest; only on the control plane's loop."""
 
     def __init__(self) -> None:
         """Start with all slots free."""

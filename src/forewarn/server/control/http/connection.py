@@ -202,9 +202,7 @@ class ControlConnection(HttpToolsProtocol):
             super().on_header(name, value)
 
     def _grow_head(self, size: int) -> None:
-        """Count bytes of the head, because a head that arrives whole is never in
-        `_unread`.
-        """
+        """Count bytes of the head; a head that arrives whole is never in `_unread`."""
         self._head += size
         if self._head > _MAX_HEAD:
             raise ValueError("the head is too large")  # makes the parser give up
@@ -233,9 +231,7 @@ class ControlConnection(HttpToolsProtocol):
             self.headers.append((b"host", host))
 
     def on_body(self, body: bytes) -> None:
-        """Buffer part of the body; continue reading when the application requests
-        it.
-        """
+        """Buffer part of the body; continue when the application requests it."""
         self._unread = 0
         super().on_body(body)
         if self.cycle.body:
@@ -250,9 +246,7 @@ class ControlConnection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Drop the buffered body; keep reading for a moment if the body has not
-        ended.
-        """
+        """Drop the buffered body; keep reading briefly if the body has not ended."""
         if self._active is not None:
             self._active.body = bytearray()
         if self.pipeline:
@@ -312,9 +306,7 @@ class ControlConnection(HttpToolsProtocol):
         self._refuse(408, f"the request head took more than {seconds:g} s")
 
     def _refuse(self, status: int, detail: str) -> None:
-        """Respond, unless another response is in progress; then close the
-        connection.
-        """
+        """Respond, unless another response is in progress; then close."""
         self._is_refused = True
         self._cancel_deadline()
         if self.cycle is not None and not self.cycle.response_complete:

@@ -155,9 +155,7 @@ def _is_own(scheme: str, hosts: Sequence[str], origin: str) -> bool:
 
 
 def _split_origin(text: str) -> tuple[str, str, int] | None:
-    """Split an origin into scheme, name and port; return None if it is not an
-    origin.
-    """
+    """Split an origin into scheme, name and port; return None if invalid."""
     try:
         parts = urlsplit(text)
         port = parts.port or _PORTS[parts.scheme]

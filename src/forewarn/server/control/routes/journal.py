@@ -269,9 +269,7 @@ class SideEvents:
         self._sent: dict[SideEvent, object] = {}
 
     def changed(self) -> Iterator[str]:
-        """Yield the events that have changed since they were last sent; at first,
-        all.
-        """
+        """Yield the events that changed since they were last sent; at first, all."""
         for name in self._also:
             view, identity = self._view(name)
             if name not in self._sent or self._sent[name] != identity:
@@ -329,9 +327,7 @@ def _vm_limit_views(limited: Sequence[LimitedVm]) -> Iterator[Json]:
 
 
 def _health_view(health: Health) -> tuple[Json, object]:
-    """Return problems and warnings, and separately only their texts, without
-    durations.
-    """
+    """Return problems and warnings, and separately their texts without durations."""
     items: list[Json] = [
         {"text": problem.text, "seconds": round(problem.seconds)}
         for problem in health.problems

@@ -212,9 +212,7 @@ def _events_page(
     after: str | None,
     limit: int,
 ) -> list[tuple[str, Maintenance, Event]]:
-    """Return events after the cursor, which names a maintenance operation and an
-    event.
-    """
+    """Return events after the cursor, which names maintenance and an event in it."""
     first, _, skipped = (after or "0.0").partition(".")
     position, skip = parse_number(first), parse_number(skipped or "0")
     begin = position - 1 if skip else position

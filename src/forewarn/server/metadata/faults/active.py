@@ -97,15 +97,11 @@ class ActiveFaults:
 
     @property
     def kinds(self) -> Sequence[str]:
-        """The kinds of active faults, without duplicates; safe to read from any
-        thread.
-        """
+        """The distinct kinds of active faults; safe to read from any thread."""
         return [*dict.fromkeys(active.fault.kind.value for active in self.all())]
 
     def counts(self) -> Mapping[FaultKind, int]:
-        """Return the number of requests affected by each kind; safe to call from any
-        thread.
-        """
+        """Return the affected requests by kind; safe to call from any thread."""
         return self._hits.copy()
 
     def _is_drawn(self, fault: Fault) -> bool:

@@ -75,17 +75,13 @@ class ObservedRequest:
 
     @property
     def needs_body(self) -> bool:
-        """Return whether the response needs a document, even if the client's ETag
-        matches.
-        """
+        """Return whether the response needs a document even if the ETag matches."""
         return self._is(FaultKind.TRUNCATED) and self._is_read
 
     def begin(
         self, *, may_wait: bool
     ) -> Response | LateResponse | BrokenResponse | None:
-        """Return what happens before the request is handled, or None if nothing
-        does.
-        """
+        """Return what happens before the request is handled, if anything."""
         if self.fault is not None and self.fault.kind in _REPLACEMENTS:
             return _REPLACEMENTS[self.fault.kind](self.fault)
         if self._is_read and self._is(FaultKind.RESET):
@@ -127,9 +123,7 @@ class ObservedRequest:
         return self.fault is not None and self.fault.kind is kind
 
     def _late(self, response: bytes | None) -> LateResponse | None:
-        """Return the delay the first time, or None if there is no delay or it has
-        ended.
-        """
+        """Return the delay the first time, or None if there is none left."""
         has_delay, self._has_delay = self._has_delay, False
         if self.fault is None or not has_delay:
             return None

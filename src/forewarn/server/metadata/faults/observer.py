@@ -30,9 +30,7 @@ class RequestObserver(Protocol):
     """Observes all requests. Calls come from the metadata loop and must be short."""
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
-        """Respond to a request for the rehearsal itself; return None for other
-        requests.
-        """
+        """Respond to a request for the rehearsal itself; return None for others."""
 
     def started(self, vm: str | None, at: float) -> None:
         """Record the arrival of a request, which may then be held."""
@@ -49,9 +47,7 @@ def request_record(
     since: float,
     fault: str | None = None,
 ) -> RequestRecord:
-    """Return the outcome of `request` from `vm`; `response` is empty if it was
-    broken.
-    """
+    """Return the outcome of `request` from `vm`; a broken `response` is empty."""
     versions = [value for name, value in request.query if name.lower() == "api-version"]
     return RequestRecord(
         at=time.monotonic(),

@@ -108,9 +108,7 @@ class MetadataConnection(asyncio.Protocol):
         return self._plane.handler.refuse(response, self._address, is_head=is_head)
 
     def may_proceed(self) -> bool:
-        """Return whether this caller may be served now instead of waiting for its
-        turn.
-        """
+        """Return whether this caller may be served now, without waiting for a turn."""
         return self._plane.turns.admits(self._turn_name)
 
     def _handle_again(self, *, may_wait: bool) -> bytes | Deferred:
@@ -226,9 +224,7 @@ class MetadataConnection(asyncio.Protocol):
             transport.close()
 
     def take_turn(self) -> None:
-        """Process what has arrived after other callers were served, then resume
-        reading.
-        """
+        """Process what has arrived, after other callers' turns, and resume reading."""
         if self._stalled is None:
             if self._http.is_behind:
                 self._write_after(self._http.state, self._http.proceed())

@@ -83,9 +83,7 @@ class Application(Protocol[_Covariant]):
         """Return a connection's last response."""
 
     def may_proceed(self) -> bool:
-        """Return whether requests may be parsed now instead of waiting for their
-        turn.
-        """
+        """Return whether requests may be parsed now, without waiting for a turn."""
 
 
 class HeadCache:
@@ -194,9 +192,7 @@ class Http1Connection(Generic[_Deferred]):
         return self.proceed()
 
     def resume(self, result: bytes | _Deferred) -> bytes:
-        """Send the deferred response; requests that arrived meanwhile have their
-        turn later.
-        """
+        """Send the deferred response; later requests wait for their turn."""
         if self.state is not _BUSY:
             return b""
         self.deferred = None
@@ -337,9 +333,7 @@ class _ChunkedBody:
         return bytes(self._body)
 
     def feed(self, buffer: bytes, at: int) -> int:
-        """Consume body bytes starting at `at`; return where the rest of `buffer`
-        begins.
-        """
+        """Consume body bytes from `at`; return where the rest of `buffer` begins."""
         while not self.is_whole:
             if self._left:
                 at = self._read_data(buffer, at)

@@ -214,9 +214,7 @@ def _tokens(values: list[str]) -> Set[str]:
 
 
 def _wait(preferences: list[str]) -> int | None:
-    """Return the preferred wait in seconds; if there are several, the first one
-    counts.
-    """
+    """Return the preferred wait in seconds; the first of several counts."""
     for preference in _PREFERENCE.findall(",".join(preferences)):
         wait = _WAIT.fullmatch(preference)
         if wait is not None:

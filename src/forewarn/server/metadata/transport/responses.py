@@ -56,9 +56,7 @@ class ResponseHead:
     """The first lines of every response within one second."""
 
     def __init__(self, now: datetime, clock: str, faults: Sequence[str] = ()) -> None:
-        """Show `now`, the `clock` if it is not the system clock, and active
-        `faults`.
-        """
+        """Show `now`, active `faults`, and any `clock` except the system clock."""
         self.now = now
         common = f"Server: forewarn\r\nDate: {rfc1123(now)}\r\n"
         if clock != "system":
