@@ -252,7 +252,7 @@ def _options(data: bytes) -> Mapping[int, bytes]:
     return options
 
 
-# --- network cards -----------------------------------------------------------
+# --- network interfaces ------------------------------------------------------
 
 
 def _first_card() -> str:

@@ -23,7 +23,7 @@ from forewarn.testing.lint.observer import FUTURE_EVENT, LintRehearsal
 from forewarn.testing.rehearsal.event import RehearsedEvent
 from forewarn.testing.rehearsal.program import Program
 
-_PAUSES = 4  # polling intervals that the program has for reacting
+_PAUSES = 4  # polling intervals in which the program must react
 _MIN_POLLS = 3  # polls that are enough to determine the polling interval
 
 _LATER = "2h"  # notice for other VMs' events, so that they start after the lint
