@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """Import `Client` on first use; the service does not need it."""
+    """Import `Client` on first use, because the service does not need it."""
     if name == "Client":
         from forewarn.client import Client
 

@@ -1,4 +1,4 @@
-"""Entry point of `python -m forewarn` and of the `forewarn` command."""
+"""Entry point for `python -m forewarn` and for the `forewarn` command."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Clocks: system time, N times faster, or manual."""
+"""Clocks: the system time, a multiple of real time, or manual."""
 
 import re
 import time
@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from forewarn.errors import CannotStart, InvalidInput
 from forewarn.ports import Bell, Clock
 
-#: The latest time of any clock; notice and durations of ten years still fit after it.
+#: The latest time of any clock; ten years of notice and duration still fit after it.
 END = datetime(9979, 1, 1, tzinfo=UTC)
 
-_LONGEST_WAIT = 60.0  # seconds; the system clock may be set meanwhile
+_LONGEST_WAIT = 60.0  # seconds; the system clock may be set in the meantime
 _MANUAL_WAIT = 10.0  # seconds of real time; keeps the heartbeat going
 _FAST = re.compile(r"x([0-9]{1,6}(?:\.[0-9]{1,3})?)")
 
@@ -28,7 +28,7 @@ class SystemClock:
         return datetime.now(UTC)  # noqa: TID251  # this is the clock
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Wait for `bell` or `until`, at most one minute of real time."""
+        """Wait for `bell` or `until`, but at most one minute of real time."""
         seconds = _LONGEST_WAIT
         if until is not None:
             seconds = min(seconds, (until - self.now()).total_seconds() / self.rate)
@@ -48,13 +48,13 @@ class FastClock(SystemClock):
         self._origin = time.monotonic()
 
     def now(self) -> datetime:
-        """Return `start` plus `rate` times the real time elapsed since."""
+        """Return `start` plus `rate` times the real time elapsed since then."""
         elapsed = (time.monotonic() - self._origin) * self.rate
         return self._start + timedelta(seconds=min(elapsed, self._longest))
 
 
 class ManualClock:
-    """A clock that stands still until it is advanced."""
+    """A clock that is paused until it is advanced."""
 
     name = "manual"
     rate = 1.0
@@ -65,7 +65,7 @@ class ManualClock:
         self._now = start
 
     def now(self) -> datetime:
-        """Return the time that the clock was last moved to."""
+        """Return the time to which the clock was last moved."""
         return self._now
 
     def move_to(self, moment: datetime) -> None:
@@ -76,7 +76,7 @@ class ManualClock:
 
     @contextmanager
     def moved_to(self, moment: datetime) -> Iterator[None]:
-        """Move the clock to `moment`, and back again if the block raises."""
+        """Move the clock to `moment`, and move it back if the block raises an error."""
         before = self._now
         self.move_to(moment)
         try:
@@ -117,7 +117,7 @@ def make_clock(text: str, *, kept: datetime | None, last: datetime | None) -> Cl
 
 
 def rate_of(text: str) -> float:
-    """Return how many times faster than real time the clock named by `text` runs."""
+    """Return the speed of the clock named by `text`, relative to real time."""
     if text in ("system", "manual"):
         return 1.0
     match = _FAST.fullmatch(text)

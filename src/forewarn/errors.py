@@ -1,4 +1,4 @@
-"""Error hierarchy: every error that forewarn raises on purpose.
+"""Error hierarchy: every error that forewarn raises intentionally.
 
     ForewarnError
     ├── InvalidInput        the request is invalid; change it
@@ -36,7 +36,7 @@ from functools import partial
 
 
 class ForewarnError(Exception):
-    """The base class of all errors raised on purpose."""
+    """The base class of all errors that forewarn raises intentionally."""
 
 
 class InvalidInput(ForewarnError):
@@ -61,7 +61,7 @@ class NotFound(ForewarnError):
 
 
 class UnknownEvent(NotFound):
-    """The id was never an event of the VM that approves it."""
+    """The ID was never that of an event of the approving VM."""
 
 
 class Forbidden(ForewarnError):
@@ -78,7 +78,7 @@ class Repeated(ForewarnError):
 
 
 class Conflict(ForewarnError):
-    """The request is valid, but not in the current state."""
+    """The request is valid but not possible in the current state."""
 
 
 class TooLate(Conflict):
@@ -95,7 +95,7 @@ class TooMany(Conflict):
 
 
 class InUse(Conflict):
-    """A live event depends on what the request would change."""
+    """A live event depends on something that the request would change."""
 
 
 class Throttled(ForewarnError):
@@ -112,7 +112,7 @@ class Unavailable(ForewarnError):
 
 
 class Crowded(Unavailable):
-    """There are too many writers; the store itself works."""
+    """There are too many writers; the store itself is working."""
 
 
 class NotApplied(Unavailable):

@@ -14,8 +14,8 @@ _MILLISECONDS = (86_400_000, 3_600_000, 60_000, 1_000, 1)
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?")
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _BASE_36 = "0123456789abcdefghijklmnopqrstuvwxyz"
-# C0 and C1 controls, line separators, and the controls of bidirectional text, which
-# can make a text look like another one (the property Bidi_Control of Unicode).
+# C0 and C1 controls, line separators, and the controls for bidirectional text, which
+# can make text look different (the Bidi_Control property in Unicode).
 _CONTROLS = (
     r"\x00-\x1f\x7f-\x9f\u2028\u2029"
     r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -39,7 +39,7 @@ def parse_duration(value: str | float | timedelta) -> timedelta:
 
 
 def exact_duration(duration: timedelta, separator: str = "") -> str:
-    """Format `duration` so that it can be parsed again: 1h30m."""
+    """Format `duration` so that it can be parsed again, for example 1h30m."""
     left, parts = round(duration / timedelta(milliseconds=1)), []
     for size, unit in zip(_MILLISECONDS, ("d", "h", "m", "s", "ms"), strict=True):
         count, left = divmod(left, size)
@@ -49,7 +49,7 @@ def exact_duration(duration: timedelta, separator: str = "") -> str:
 
 
 def format_duration(length: timedelta | float, *, units: int = 2) -> str:
-    """Format a duration with its largest units, such as 14 min 30 s."""
+    """Format a duration with its largest units, for example 14 min 30 s."""
     if isinstance(length, timedelta):
         seconds: float = int(length.total_seconds())
     else:
@@ -65,7 +65,7 @@ def format_duration(length: timedelta | float, *, units: int = 2) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Format a number with its noun, such as "1 VM" or "2 VMs"."""
+    """Format a number with its noun, for example "1 VM" or "2 VMs"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -75,7 +75,7 @@ def format_times(number: int) -> str:
 
 
 def join_names(names: Sequence[str], limit: int = 5) -> str:
-    """List `names`; of more than `limit` + 1, list `limit` and count the rest."""
+    """List `names`; beyond `limit` + 1, list only `limit` and count the rest."""
     if len(names) <= limit + 1:
         return ", ".join(names)
     return f"{', '.join(names[:limit])} and {len(names) - limit} more"
@@ -89,7 +89,7 @@ def join_all(names: Sequence[str]) -> str:
 
 
 def base_36(number: int) -> str:
-    """Format the number of a scale set's VM as the six digits of its host name."""
+    """Format the number of a scale set's VM as the six digits in its hostname."""
     digits = ""
     for _ in range(6):
         number, digit = divmod(number, 36)
@@ -103,14 +103,14 @@ def clean(text: str) -> str:
 
 
 def escape_controls(text: str) -> str:
-    """Escape controls as JSON and TOML do, except line breaks and tabs."""
+    """Escape controls like JSON and TOML do, except line breaks and tabs."""
     return _NOT_LAYOUT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether `text` can be encoded, because it has no lone surrogates.
+    """Return whether `text` can be encoded, which lone surrogates prevent.
 
-    Arguments, environment variables and escapes in JSON can contain some.
+    Arguments, environment variables and JSON escapes can contain lone surrogates.
     """
     try:
         text.encode()
@@ -120,7 +120,7 @@ def is_utf8(text: str) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether `value` is a computed number, such as 1 / 3 or 1e-07."""
+    """Return whether `value` is a computed number, for example 1 / 3 or 1e-07."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return value >= 0

@@ -31,7 +31,7 @@ class CleanFormatter(logging.Formatter):
 
 
 class UtcFormatter(CleanFormatter):
-    """A formatter whose times are RFC 3339, in UTC."""
+    """A formatter with RFC 3339 times in UTC."""
 
     converter = staticmethod(gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"
@@ -39,7 +39,7 @@ class UtcFormatter(CleanFormatter):
 
 
 class _JsonFormatter(UtcFormatter):
-    """One JSON object per line."""
+    """Formats each record as one JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {

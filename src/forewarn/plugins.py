@@ -1,6 +1,6 @@
 """Plug-ins: drivers and notifiers that installed packages declare as entry points.
 
-An error from a plug-in becomes one line that names the plug-in.
+An error in a plug-in becomes one line that names the plug-in.
 """
 
 import logging
@@ -24,17 +24,17 @@ class PluginKind:
     noun: str
     group: str
     method: str
-    ours: Sequence[str]  # names of the built-in plug-ins, which cannot be replaced
+    ours: Sequence[str]  # names of the built-in ones, which cannot be replaced
 
     def names(self) -> Sequence[str]:
-        """Return all names, with the built-in ones first."""
+        """Return all names, built-in ones first."""
         installed = {entry_point.name for entry_point in self._entry_points()}
         return [*self.ours, *sorted(installed - {*self.ours})]
 
     def read_name(self, value: object) -> str:
         """Parse one of the names, ignoring case."""
         if isinstance(value, str) and value.lower() in self.ours:
-            return value.lower()  # without a search for plug-ins, which is slow
+            return value.lower()  # without searching for plug-ins, which is slow
         return one_of(*self.names())(value)
 
     def make(self, name: str, options: Mapping[str, object]) -> Any:
@@ -57,14 +57,14 @@ class PluginKind:
         return instance
 
     def _entry_points(self) -> "Iterator[EntryPoint]":
-        # Imported late: it takes as long as all other imports together.
+        # Imported late, because it takes as long as all other imports combined.
         from importlib.metadata import entry_points
 
         yield from entry_points(group=self.group)
 
 
 def read_options(value: object) -> dict[str, object]:
-    """Parse a plug-in's options: a table; in the environment, a TOML inline table.
+    """Parse a plug-in's options: a table, or a TOML inline table in the environment.
 
     Errors do not quote the value, because it may contain a password.
     """

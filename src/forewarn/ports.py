@@ -1,4 +1,4 @@
-"""Ports: the interfaces of store, clock, driver and notifier that the engine uses."""
+"""Ports: the store, clock, driver and notifier interfaces that the engine uses."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -56,7 +56,7 @@ class Snapshot(Protocol):
     def maintenances_in(
         self, *, after: int, until: int, limit: int, kinds: Collection[type[Fact]]
     ) -> Sequence[tuple[int, str]]:
-        """Return the maintenance ids in facts of these kinds, with their positions."""
+        """Return the maintenance IDs in facts of these kinds, with their positions."""
 
     def fleet(self) -> Fleet:
         """Return the whole fleet."""
@@ -71,8 +71,8 @@ class Snapshot(Protocol):
     ) -> Fleet:
         """Return the part of the fleet with these names and addresses, ignoring case.
 
-        Includes the members of `groups` and `hosts`, and the group and host of every VM
-        included.
+        The part includes the members of `groups` and `hosts`, and the group and host of
+        every included VM.
         """
 
     def hosts(self, *, after: str, limit: int) -> Sequence[Host]:
@@ -85,13 +85,13 @@ class Snapshot(Protocol):
         """Return VMs sorted by name, starting after the name `after`."""
 
     def slice(self, groups: Iterable[str] | None) -> Slice:
-        """Return these groups with everything live in them; None means all groups."""
+        """Return these groups, or all if None, with all their live maintenance."""
 
     def maintenance(self, any_id: str) -> Maintenance | None:
-        """Return the maintenance with this id, or with an event of this id."""
+        """Return the maintenance operation with this ID, or the one with this event."""
 
     def maintenances_of(self, *events: str) -> Mapping[str, Maintenance]:
-        """Return the maintenance of each of `events`; unknown ids are left out."""
+        """Return the maintenance of each of `events`; omit unknown IDs."""
 
     def maintenances(
         self,
@@ -101,16 +101,16 @@ class Snapshot(Protocol):
         limit: int,
         group: str | None = None,
     ) -> Sequence[tuple[int, Maintenance]]:
-        """Return maintenance in order of announcement, each with its cursor.
+        """Return maintenance operations in order of announcement, each with its cursor.
 
-        If `group` is given, return only what was announced to it.
+        If `group` is given, return only maintenance announced to it.
         """
 
     def seen(self, *events: str) -> Sequence[Sight]:
-        """Return which VMs were shown these events and when, in order of time."""
+        """Return which VMs were shown these events and when, in chronological order."""
 
     def facts_of(self, maintenance: str) -> Sequence[JournalEntry]:
-        """Return the journal entries of one maintenance."""
+        """Return the journal entries of one maintenance operation."""
 
     def outages(self, after: datetime) -> Sequence[Outage]:
         """Return the outages that ended after `after`."""
@@ -132,7 +132,7 @@ class Snapshot(Protocol):
 
 
 class Transaction(Snapshot, Protocol):
-    """A snapshot that can be written; committed only if its block succeeds."""
+    """A writable snapshot, committed only if its block succeeds."""
 
     def save(
         self, before: Slice, step: Step, moments: Mapping[str, datetime | None]
@@ -142,29 +142,29 @@ class Transaction(Snapshot, Protocol):
     def save_observations(
         self, polled: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
     ) -> None:
-        """Save the last request of each group, and which VM was shown which event."""
+        """Save each group's last request, and which VMs were shown which events."""
 
     def keep(self, name: str, value: str) -> None:
         """Store `value` under `name`."""
 
     def keep_receipt(self, receipt: Receipt, *, forget_before: datetime) -> None:
-        """Save `receipt`, and delete some of those older than `forget_before`.
+        """Save `receipt`, and delete some receipts older than `forget_before`.
 
-        One with the same key is always among them.
+        An old receipt with the same key is always deleted.
         """
 
     def keep_token(self, token: Token) -> None:
         """Save `token`, replacing its earlier version."""
 
     def save_token_uses(self, used: Mapping[str, datetime]) -> None:
-        """Save when tokens, by id, were last used."""
+        """Save when tokens were last used, by ID."""
 
     def probe(self) -> None:
-        """Insert, update and delete a row in each table, to test writing."""
+        """Insert, update and delete a row in each table to test whether writes work."""
 
 
 class Store(Protocol):
-    """Storage of the state and the journal."""
+    """Storage for the state and the journal."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Begin a write transaction; only one runs at a time."""
@@ -180,7 +180,7 @@ class Store(Protocol):
 
 
 class Clock(Protocol):
-    """The clock that notice and durations run on."""
+    """The clock for notice and durations."""
 
     name: str
     rate: float
@@ -191,7 +191,7 @@ class Clock(Protocol):
     def wait(self, bell: Bell, until: datetime | None) -> None:
         """Wait for the bell or for `until`.
 
-        May return early, so check the condition again.
+        The method may return early, so check the condition again.
         """
 
 
@@ -208,9 +208,9 @@ class Work:
     duration: int  # seconds; -1 if unknown
     description: str = ""
     reason: str | None = None
-    removes: bool = False  # its VMs leave the fleet when it is over
+    removes: bool = False  # whether its VMs leave the fleet when it ends
     attempt: int  # above 1 if an earlier call may have begun the work
-    #: Set when the work is no longer wanted, or the service stops.
+    #: Set when the work is no longer wanted or the service stops.
     halt: Bell = field(default_factory=Bell, compare=False, repr=False)
 
 
@@ -243,11 +243,11 @@ class Driver(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A fact to notify a target of, with its context."""
+    """A fact for a notification target, with its context."""
 
     position: int
     fact: Fact
-    maintenance: Maintenance | None = None  # as it is now; None if the fact has none
+    maintenance: Maintenance | None = None  # current state; None if the fact has none
     sights: tuple[Sight, ...] = ()  # which VMs have seen its events so far
     attempt: int = 1  # above 1 if an earlier delivery failed
 
@@ -256,7 +256,7 @@ class Notifier(Protocol):
     """The interface to one notification target."""
 
     def notify(self, notice: Notice) -> None:
-        """Deliver `notice`; raise to have it delivered again later."""
+        """Deliver `notice`; raise an error to have it delivered again later."""
 
 
 __all__ = [

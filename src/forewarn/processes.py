@@ -1,7 +1,7 @@
-"""Processes of this machine: runnable commands, members of sessions and groups.
+"""Processes on this machine: runnable commands, and members of sessions and groups.
 
-Members are read from /proc. Only the standard library is used: the supervisor of driver
-scripts starts without any other package.
+Members are read from /proc. This module uses only the standard library, because the
+supervisor of driver scripts starts without other packages.
 """
 
 import os
@@ -14,11 +14,11 @@ from itertools import dropwhile
 from signal import SIGKILL
 
 _LONGEST_LINE = 256  # bytes of a script's first line that the kernel reads
-_ENDED = (b"Z", b"X")  # states in /proc of processes that were not reaped yet
+_ENDED = (b"Z", b"X")  # states in /proc of processes that are not reaped yet
 
 
 def command_problem(command: Sequence[str]) -> str | None:
-    """Return why `command` cannot be run; None if no problem is visible."""
+    """Return why `command` cannot be run, or None if no problem is visible."""
     if not command or not command[0]:
         return "the command is empty"
     name = command[0]
@@ -50,7 +50,7 @@ def _interpreter_problem(path: str) -> str | None:
     try:
         with open(path, "rb") as file:
             first = file.read(_LONGEST_LINE).partition(b"\n")[0]
-    except OSError:  # a program can be executable but not readable
+    except OSError:  # a program can be executable but unreadable
         return None
     words = [os.fsdecode(word) for word in first[2:].split()]
     if not first.startswith(b"#!") or not words:
@@ -70,13 +70,13 @@ def _interpreter_problem(path: str) -> str | None:
 
 
 def kill_session(session: int, seconds: float) -> None:
-    """Kill all of `session` except its leader, and wait up to `seconds` for the end."""
+    """Kill all of `session` except its leader; wait up to `seconds` for the end."""
     until = time.monotonic() + seconds
     signal_session(session, SIGKILL)
     for pid, _ in session_members(session):
         with suppress(ProcessLookupError):
             process = os.pidfd_open(pid)
-            ended = select.poll()  # not select(): it fails for large descriptors
+            ended = select.poll()  # not select(), which fails for large descriptors
             ended.register(process, select.POLLIN)
             ended.poll(max(until - time.monotonic(), 0.0) * 1000)
             os.close(process)
@@ -90,7 +90,7 @@ def signal_session(session: int, number: int) -> None:
 
 
 def session_members(session: int) -> Iterator[tuple[int, int]]:
-    """Yield the pid and process group of all of `session` except its leader."""
+    """Yield the PID and process group of each member of `session` but its leader."""
     for pid, group, its_session in _living_processes():
         if its_session == session and pid != session:
             yield pid, group
@@ -99,7 +99,7 @@ def session_members(session: int) -> Iterator[tuple[int, int]]:
 def marked_sessions(name: str, mark: str) -> set[int]:
     """Return the sessions of processes started with the variable SESSION:`mark`.
 
-    A session is listed only if its own id is in the variable, so that a process that
+    A session is listed only if its own ID is in the variable, so that a process that
     inherited the variable and then started another session does not count.
     """
     return {
@@ -113,14 +113,14 @@ def marked_sessions(name: str, mark: str) -> set[int]:
 
 
 def group_members(group: int) -> Iterator[int]:
-    """Yield the pids of a process group's living processes except its leader."""
+    """Yield the PIDs of a process group's living processes, except its leader."""
     for pid, its_group, _ in _living_processes():
         if its_group == group and pid != group:
             yield pid
 
 
 def with_variable(name: str, value: str) -> Iterator[int]:
-    """Yield the pids of processes started with this environment variable."""
+    """Yield the PIDs of processes started with this environment variable."""
     return (pid for pid in _pids() if has_variable(pid, name, value))
 
 
@@ -133,7 +133,7 @@ def has_variable(pid: int, name: str, value: str) -> bool:
 
 
 def _living_processes() -> Iterator[tuple[int, int, int]]:
-    """Yield the pid, process group and session of every process that has not ended."""
+    """Yield the PID, process group and session of every process that has not ended."""
     for pid in _pids():
         stat = _read(pid, "stat")
         fields = stat[stat.rfind(b")") + 1 :].split()[:4]  # a name may contain anything
@@ -146,7 +146,7 @@ def _pids() -> Iterator[int]:
 
 
 def _read(pid: int, name: str) -> bytes:
-    """Read a file of a process; empty if it is gone or belongs to another user."""
+    """Read a process's file; return an empty result if it is gone or not accessible."""
     try:
         with open(f"/proc/{pid}/{name}", "rb") as file:
             return file.read()

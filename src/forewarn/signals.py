@@ -4,8 +4,8 @@ A program that hangs before it waits would not notice a signal. Therefore, the f
 signal before the wait sets an alarm, which ends the process unless the wait begins in
 time.
 
-Windows has neither SIGHUP nor alarms. Ctrl-Break is not handled here, so that it ends
-a program that hangs there.
+Windows has neither SIGHUP nor alarms. Ctrl-Break is not handled here, so that it ends a
+hanging program on Windows.
 """
 
 import select
@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from threading import TIMEOUT_MAX
 from typing import NoReturn
 
-#: Signals that stop the program, except those that the caller ignores, as nohup does.
+#: Signals that stop the program, except those that the caller ignores, like nohup does.
 _STOP_SIGNALS = tuple(
     getattr(signal, name)
     for name in ("SIGTERM", "SIGINT", "SIGHUP")
@@ -27,10 +27,10 @@ _START_LIMIT = 10  # seconds between a signal and the wait
 
 
 class StopSignal:
-    """Waits for a stop signal or for a call of `wake`."""
+    """Waits for a stop signal or a call to `wake`."""
 
     def __init__(self, read_end: socket.socket, write_end: socket.socket) -> None:
-        """Wait at `read_end` for bytes from `write_end`, which does not block."""
+        """Wait at `read_end` for bytes from the nonblocking `write_end`."""
         self._read_end = read_end
         self._write_end = write_end
         self._is_awaited = False  # whether the wait has begun
@@ -43,17 +43,17 @@ class StopSignal:
             signal.alarm(_START_LIMIT)
 
     def end_alarm(self) -> None:
-        """Cancel the alarm of `expect`, but no other alarm, such as a test runner's."""
+        """Cancel the alarm set by `expect`, but no other, such as a test runner's."""
         if self._has_alarm:
             signal.alarm(0)
 
     def wake(self) -> None:
         """Wake the waiter, from any thread."""
-        with suppress(BlockingIOError):  # full buffer: the waiter is already woken
+        with suppress(BlockingIOError):  # full buffer: the waiter is already awake
             self._write_end.send(b"\0")
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait at most `seconds` for a signal or `wake`; return whether one came."""
+        """Wait at most `seconds` for a signal or `wake`; return whether one arrived."""
         self._is_awaited = True
         self.end_alarm()
         limit = None if seconds is None else min(seconds, TIMEOUT_MAX)
@@ -62,9 +62,10 @@ class StopSignal:
 
 @contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """Raise `SystemExit` in the block on SIGTERM or SIGHUP, so that it cleans up.
+    """Raise `SystemExit` in the block on SIGTERM or SIGHUP, so that the block cleans
+    up.
 
-    The cleanup is not interrupted by a second signal.
+    A second signal does not interrupt the cleanup.
     """
     before = {
         number: signal.getsignal(number)
@@ -75,7 +76,7 @@ def exit_on_signals() -> Iterator[None]:
     def leave(number: int, frame: object) -> NoReturn:
         for other in before:
             signal.signal(other, signal.SIG_IGN)
-        raise SystemExit(128 + number)  # as a shell reports it
+        raise SystemExit(128 + number)  # the code that shells report
 
     for number in before:
         signal.signal(number, leave)
@@ -88,10 +89,10 @@ def exit_on_signals() -> Iterator[None]:
 
 @contextmanager
 def stop_on_signals() -> Iterator[StopSignal]:
-    """Handle stop signals within the block; restore the old handlers after it.
+    """Handle stop signals within the block; restore the old handlers afterward.
 
-    Unlike with an `Event`, a signal just before the wait is not missed. A second
-    signal cannot deadlock on a lock that the first one holds.
+    Unlike with an `Event`, a signal just before the wait is not missed. A second signal
+    cannot deadlock on a lock held by the first signal's handler.
     """
     read_end, write_end = (
         socket.socketpair()

@@ -1,1 +1,1 @@
-"""In-VM agent: rules, hooks and approvals, with the standard library only."""
+"""In-VM agent: rules, hooks and approvals, using only the standard library."""

@@ -1,13 +1,13 @@
 """Agent loop: follows this VM's events and decides when to send approvals.
 
-1. Everything arrives through the inbox: documents from the poller, results from the
-   executor, and the request to stop. Only this thread changes event states.
+1. The inbox receives everything: documents from the poller, results from the executor,
+   and the stop request. Only this thread changes event states.
 2. A state is saved before the agent acts on it. If the disk is full, hooks still run,
-   but nothing is approved. If another agent uses the folder, this one stops.
+   but nothing is approved. If another agent uses the directory, this agent stops.
 3. Retries of approvals are not stored, because sending one twice is harmless.
 4. The number of simultaneous hooks and approvals is limited, and the most urgent events
-   go first. The poller waits until its last result is processed. A service that shows
-   any number of events therefore uses a limited part of this VM.
+   go first. The poller waits until its last result is processed. Resource use on this
+   VM therefore stays limited, no matter how many events the service shows.
 """
 
 import time
@@ -51,7 +51,7 @@ from forewarn.protocol.types import Document
 _NEVER = float("inf")
 _REJECTED_PAUSE = 300.0  # seconds until a rejected approval is retried
 _BLANKS = 3  # consecutive empty responses that mean "no events"
-_SHORT, _LONG = 1.0, 10.0  # seconds between two turns: if something waits, or not
+_SHORT, _LONG = 1.0, 10.0  # seconds between two turns, with and without work waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ Message = PollResult | ExecutorResult | Stop
 
 
 class Agent:
-    """Follows this VM's events and runs the hooks and approvals for them."""
+    """Follows this VM's events, and runs their hooks and approvals."""
 
     def __init__(
         self,
@@ -80,10 +80,10 @@ class Agent:
         token: Callable[[], str],
         is_dry: bool = False,
     ) -> None:
-        """Set up the agent to follow `plan`; nothing starts before `run`.
+        """Set up the agent to follow `plan`; nothing starts until `run`.
 
         `heartbeat` is called in every turn and returns the seconds until the next call.
-        `impact` is the downtime of this VM since the agent last ran.
+        `impact` is this VM's downtime since the agent last ran.
         """
         self._plan = plan
         self._identity = identity
@@ -98,30 +98,32 @@ class Agent:
         self._is_dry = is_dry
         self._clock_jumps = ClockJumpDetector()
         self._approvals = ApprovalRetries()
-        self._hold_reasons: dict[str, str] = {}  # why not approved, by event
+        self._hold_reasons: dict[str, str] = {}  # reasons for not approving, by event
         self._blanks = 0
-        self._was_away = True  # it was not running before
+        self._was_away = True  # whether the agent was not running before
         self._document: Document | None = None  # None before the first one
         self._has_ignored = False  # whether some of its events are not tracked
-        self._has_polled = False  # or has waited long enough for a document
+        self._has_polled = False  # or has waited long enough for one
         self._is_stopping = False
         self.inbox: SimpleQueue[Message] = SimpleQueue()
         self._poll_processed = Semaphore()
 
     def deliver_poll(self, result: PollResult) -> None:
-        """Pass on a poll result after the agent has processed the previous one."""
+        """Pass on a poll result once the agent has processed the previous one."""
         self._poll_processed.acquire()
         self.inbox.put(result)
 
     def run(self, executor: Executor) -> None:
-        """Process the inbox until a `Stop` arrives or another agent has the folder."""
+        """Process the inbox until a `Stop` arrives or another agent has the
+        directory.
+        """
         while not self._is_stopping:
             self.turn(executor, self._pause(executor))
 
     def turn(self, executor: Executor, pause: float = 0.0) -> None:
         """Wait at most `pause` seconds for a message, then do what is due."""
         messages = self._receive(pause)
-        if self._states.is_taken:  # by an agent that acts on the same events
+        if self._states.is_taken:  # another agent is acting on the same events
             self._is_stopping = True
             return
         for message in messages:
@@ -160,7 +162,7 @@ class Agent:
         if self._states.has_unsaved:
             return min(pause, _SHORT)
         if not executor.can_approve or not executor.free_slots:
-            return min(pause, _SHORT)  # a result, which comes earlier, ends the wait
+            return min(pause, _SHORT)  # a result that arrives earlier ends the wait
         due = self._approvals.next_due - time.monotonic()
         return max(0.0, min(due, pause))
 
@@ -217,14 +219,14 @@ class Agent:
         if reading.reckoning is not None:
             self._clock.update(reading.reckoning)
             impact = self._clock_jumps.add(reading.reckoning, impact)
-        self._impact += impact.scaled(self._clock.rate)  # as announced durations are
+        self._impact += impact.scaled(self._clock.rate)  # in service seconds
         self._recorder.document_read(reading)
         self._blanks = self._blanks + 1 if reading.is_blank else 0
         if 0 < self._blanks < _BLANKS and any(self._states.live()):
             return  # it may mean "no change"
         document = reading.document
         if document is None and self._has_ignored:
-            document = self._document  # there may be room by now
+            document = self._document  # there may be room now
         if document is not None:
             self._observe(document)
         self._was_away = False
@@ -256,7 +258,7 @@ class Agent:
         if state is None or (
             self._is_stopping and message.run.outcome is not HookOutcome.DONE
         ):
-            return  # a hook that was canceled because the agent stops runs again
+            return  # a hook canceled because the agent stops will run again
         self._save(progress.end_hook(state, message.run, self._clock.now()))
 
     def _approval_result(self, message: ApprovalResult) -> None:
@@ -291,15 +293,15 @@ class Agent:
     def _can_advance(self, state: EventState) -> bool:
         """Return whether the agent may act on an event yet.
 
-        Until the first document, an event may already be over. Even if it cannot be
-        over yet, it is held until a response has set the clock or the service has
-        failed to respond.
+        Until the first document arrives, an event may already have ended. Even if it
+        cannot have ended yet, it is held until a response has set the clock or the
+        service has failed to respond.
         """
         may_wait = state.boot == self._boot and progress.is_scheduled(state)
         return self._document is not None or (self._has_polled and may_wait)
 
     def _advance(self, state: EventState, executor: Executor) -> int:
-        """Do what is due about one event; return how many hooks wait for a slot."""
+        """Do what is due for one event; return how many hooks wait for a slot."""
         running = executor.running_tokens(state.id)
         context = EventContext(
             now=self._clock.now(),
@@ -392,7 +394,7 @@ class Agent:
         self._recorder.write(entries, self._states.find)
 
     def _watch_for_freezes(self) -> None:
-        """Measure downtime of this VM while an event may cause it."""
+        """Measure this VM's downtime while an event may cause some."""
         now = self._clock.now()
         if any(progress.is_near(state, now) for state in self._states.live()):
             self._freeze_detector.start()
@@ -420,7 +422,7 @@ class ApprovalRetries:
     def claim(self, event: str, now: float) -> bool:
         """Return whether an approval or a readiness check is due.
 
-        If it is, nothing is due for the event until its result is reported.
+        If so, nothing else is due for the event until the result is reported.
         """
         retry = self._retries.setdefault(event, _Retry())
         if retry.due > now:
@@ -433,10 +435,10 @@ class ApprovalRetries:
         return event in self._retries and self._retries[event].is_ready
 
     def set_ready(self, event: str, *, is_ready: bool, retry_at: float) -> None:
-        """Store the result of a readiness check; if negative, retry at `retry_at`."""
+        """Store a readiness check's result; if negative, retry at `retry_at`."""
         retry = self._retries.get(event)
         if retry is None:
-            return  # it was forgotten meanwhile
+            return  # it was forgotten in the meantime
         retry.is_ready = is_ready
         retry.due = 0.0 if is_ready else retry_at
 
@@ -454,7 +456,7 @@ class ApprovalRetries:
         retry.due = now + (_REJECTED_PAUSE if pause is None else pause)
 
     def forget(self, event: str) -> None:
-        """Drop an event that needs no approval any more."""
+        """Drop an event that no longer needs approval."""
         self._retries.pop(event, None)
 
     @property

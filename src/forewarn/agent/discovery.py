@@ -1,11 +1,12 @@
-"""Metadata service whose address the agent discovers.
+"""A metadata service whose address the agent discovers.
 
-1. Only the poller's thread searches, so nothing else waits. A search that fails is a
-   failed read: the poller reports it and retries.
-2. The address is lost when no read has found a metadata service there for a while. The
-   next read then searches again. If that finds nothing, the old address stays in use
-   until the next search.
-3. The first read at another address sends no tag: two services may use the same tags.
+1. Only the poller's thread searches, so nothing else waits. A failed search counts as a
+   failed read, which the poller reports and retries.
+2. The address is considered lost when no read has found a metadata service there for a
+   while. The next read then searches again. If that search finds nothing, the old
+   address stays in use until the next search.
+3. The first read at a new address sends no tag, because two services may use the same
+   tags.
 """
 
 import logging
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 class ServiceClient(Protocol):
-    """Client of a service at one address."""
+    """A client of a service at one address."""
 
     @property
     def endpoint(self) -> str:
@@ -53,7 +54,7 @@ class ServiceClient(Protocol):
 
 
 class DiscoveredService:
-    """Client of the service at the last discovered address."""
+    """A client of the service at the last discovered address."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class DiscoveredService:
         lost_after: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Search with the first read, and after `lost_after` seconds of failed reads.
+        """Search on the first read and after `lost_after` seconds of failed reads.
 
         `search` returns an endpoint, or raises a `ForewarnError`.
         """
@@ -71,18 +72,18 @@ class DiscoveredService:
         self._connect = connect
         self._lost_after = lost_after
         self._monotonic = monotonic
-        self._client: ServiceClient | None = None  # None until the first is found
+        self._client: ServiceClient | None = None  # None until the first one is found
         self._failing_since: float | None = None  # None if the last read succeeded
         self._is_new = False  # no read at this address has succeeded yet
         self._is_closed = False
 
     @property
     def endpoint(self) -> str:
-        """The base URL of the service; empty until it is found."""
+        """The base URL of the service, or an empty string until it is found."""
         return "" if self._client is None else self._client.endpoint
 
     def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
-        """Request the document once, after a search if one is due."""
+        """Request the document once, after searching if a search is due."""
 
         def send(client: ServiceClient) -> Reading:
             if self._is_new:
@@ -94,7 +95,7 @@ class DiscoveredService:
         return reading
 
     def instance(self) -> Instance:
-        """Request the metadata of this VM, after a search if one is due."""
+        """Request the metadata of this VM, after searching if a search is due."""
         return self._request(lambda client: client.instance())
 
     def approve(self, event: str) -> None:

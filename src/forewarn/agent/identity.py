@@ -1,11 +1,11 @@
-"""Identity of this VM: its name, and its position in an event's resources.
+"""This VM's identity: its name and its position in an event's resources.
 
-1. A VM's name is the configured name, otherwise compute.name from /metadata/instance,
-   otherwise the hostname. Only the first known name counts.
-2. Comparison ignores case and one leading underscore, which api-version 2017-03-01 puts
-   before names.
-3. The VM `web_18` of a scale set has the hostname `web00000i`: six digits in base 36.
-   Both are the same name if the part before the number is the same.
+1. A VM's name is the configured name, or else compute.name from /metadata/instance, or
+   else the hostname. Only the first known name counts.
+2. Comparisons ignore case and one leading underscore, which api-version 2017-03-01 adds
+   to names.
+3. The scale-set VM `web_18` has the hostname `web00000i`, which ends with six digits in
+   base 36. The two names match if the parts before the number match.
 """
 
 import re
@@ -16,20 +16,20 @@ from forewarn.formats import base_36
 from forewarn.protocol.types import Document
 
 _INSTANCE = re.compile(r"(.+)_(0|[1-9][0-9]{0,9})")
-_HIGHEST = 36**6 - 1  # the highest number with six digits
+_HIGHEST = 36**6 - 1  # the highest six-digit number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VmIdentity:
     """The known names of this VM."""
 
-    explicit: str | None = None  # from the configuration; None if it has none
+    explicit: str | None = None  # from the configuration; None if not set
     compute_name: str | None = None  # from /metadata/instance; None if unknown
     host_name: str  # may be empty
 
     @property
     def name(self) -> str | None:
-        """The name that identifies this VM in events; None if it has no name."""
+        """The name that identifies this VM in events, or None if it has no name."""
         return self.explicit or self.compute_name or self._host_label or None
 
     @property
@@ -37,7 +37,7 @@ class VmIdentity:
         return self.host_name.partition(".")[0]
 
     def position(self, resources: Sequence[str]) -> int | None:
-        """Return this VM's index in `resources`; None if it is not there."""
+        """Return this VM's index in `resources`, or None if it is not listed."""
         if self.name is None:
             return None
         for index, resource in enumerate(resources):
@@ -46,7 +46,7 @@ class VmIdentity:
         return None
 
     def mismatch(self, document: Document | None) -> str | None:
-        """Explain why events of this VM may be missed; None if its names match."""
+        """Explain why this VM's events may be missed; None if its names match."""
         explicit, compute_name = self.explicit, self.compute_name
         if explicit and compute_name and not is_same(explicit, compute_name):
             return (
@@ -70,12 +70,12 @@ class VmIdentity:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Return whether two names are the same VM."""
+    """Return whether two names refer to the same VM."""
     return not _forms(one).isdisjoint(_forms(other))
 
 
 def _named_by_host(name: str, host: str, document: Document | None) -> str | None:
-    """Detect events that use this machine's hostname instead of its VM name."""
+    """Return whether events use this machine's hostname instead of its VM name."""
     events = () if document is None else document.events
     named = [entry for event in events for entry in event.resources]
     if not host or any(is_same(entry, name) for entry in named):
@@ -91,7 +91,7 @@ def _named_by_host(name: str, host: str, document: Document | None) -> str | Non
 
 
 def _forms(name: str) -> frozenset[str]:
-    """Return a name in normal form, and as the hostname of a scale set's VM.
+    """Return a name in normal form and in the form of a scale-set hostname.
 
     No two numbers have the same six digits, and no name has two numbers.
     """

@@ -1,4 +1,4 @@
-"""Startup of the agent: builds it from its plan and runs it until a signal."""
+"""Startup of the agent: builds it from its plan and runs it until a signal arrives."""
 
 import logging
 import os
@@ -40,7 +40,7 @@ from forewarn.client.service_clock import ServiceClock
 from forewarn.errors import FaultyFile, Unavailable
 from forewarn.signals import stop_on_signals
 
-#: Subfolder of the agent's folder for the state of a dry run.
+#: The subdirectory of the agent's directory for dry-run state.
 _DRY_RUN = "dry-run"
 
 _log = logging.getLogger("forewarn.agent")
@@ -49,14 +49,14 @@ _log = logging.getLogger("forewarn.agent")
 def run_agent(plan: Plan, *, is_dry: bool) -> None:
     """Run an agent until a signal stops it.
 
-    A dry run has its own state. Otherwise its rules would still apply to the events
-    that it has seen when the agent runs for real.
+    A dry run has its own state. Otherwise, its decisions about events would still apply
+    when the agent later runs for real.
     """
     if is_dry:
         plan = replace(plan, state=plan.state / _DRY_RUN)
     if problems := check_machine(plan):
         raise FaultyFile("\n".join(problems))
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else exit codes are unknown
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # otherwise exit codes are unknown
     for warning in plan.warnings:
         _log.warning("%s", warning)
     with ExitStack() as stack:
@@ -93,7 +93,7 @@ class _Running:
         self._alive = AliveFile(plan.state / "alive")
         self._freeze_detector = FreezeDetector(self._alive)
         stack.callback(self._freeze_detector.stop)
-        self._textfile: TextfileExporter | None = None  # None if it is off
+        self._textfile: TextfileExporter | None = None  # None if off
         if plan.textfile is not None:
             self._textfile = TextfileExporter(
                 plan.textfile, self._metrics, self._conditions
@@ -104,12 +104,12 @@ class _Running:
             _log.info("serving metrics at http://%s/metrics", health.address)
 
     def run(self) -> None:
-        """Load the state, then poll, decide and act until stopped."""
+        """Load the state; then poll, decide and act until stopped."""
         problems = self._states.load()
         for problem in problems:
             _log.warning("%s", problem)
         agent = self._agent(boot_id())
-        with _signals(agent):  # to the end: a second signal must not interrupt
+        with _signals(agent):  # until the end: a second signal must not interrupt
             self._end_orphans()
             self._begin(problems)
             self._loop(agent)
@@ -137,7 +137,7 @@ class _Running:
         self._systemd.stopping()
         poller.stop()
         executor.stop()
-        agent.turn(executor)  # saves the results that arrived in the meantime
+        agent.turn(executor)  # saves results that arrived in the meantime
 
     def _agent(self, boot: str) -> Agent:
         return Agent(
@@ -157,14 +157,14 @@ class _Running:
         )
 
     def _downtime(self, boot: str) -> Impact:
-        """Return how long this VM was down, if an event preceded its restart."""
+        """Return how long this VM was down if an event preceded its restart."""
         seconds = self._alive.seconds_since()
         if all(state.boot == boot for state in self._states.live()):
             return NO_IMPACT
         return standstill(seconds)
 
     def _end_orphans(self) -> None:
-        """End processes of hooks that were running when the agent died."""
+        """End hook processes that were running when the agent died."""
         for state in self._states.unfinished():
             for run in state.runs:
                 if run.outcome is not HookOutcome.RUNNING:
@@ -209,7 +209,7 @@ class _Running:
 
 
 def _client(plan: Plan) -> Client | DiscoveredService:
-    """Return a client of the endpoint in the plan, or of a discovered endpoint."""
+    """Return a client for the plan's endpoint or for a discovered one."""
 
     def connect(endpoint: str | None) -> Client:
         return Client(endpoint, api_version=plan.api_version, patience=0)
@@ -228,8 +228,9 @@ def _client(plan: Plan) -> Client | DiscoveredService:
 def _signals(agent: Agent) -> Iterator[None]:
     """Stop the agent on signals, unless its caller ignores them.
 
-    A thread waits for them. A handler could run late: only after the main thread has
-    finished waiting, if the signal arrived just before the wait or at another thread.
+    A thread waits for the signals, because a handler could run late: if a signal
+    arrives just before the main thread waits, or in another thread, the handler runs
+    only after the wait.
     """
 
     def forward() -> None:

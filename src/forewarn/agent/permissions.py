@@ -1,11 +1,12 @@
-"""Permission checks of the files that the agent trusts.
+"""Permission checks for files that the agent trusts.
 
-1. A path is trusted if root or the agent's own user owns it and every parent folder,
-   and no other user can write to any of them. A parent folder may be writable by others
-   if it has the sticky bit, as /tmp has: users cannot replace each other's files there.
-2. A symbolic link is followed. Every link and folder on the way is checked, and so is
-   the target. The agent's own files must not be links.
-3. These checks are for POSIX. On other platforms, nothing is reported.
+1. A path is trusted if root or the agent's own user owns it and every parent directory,
+   and no other user can write to any of them. A parent directory may be writable by
+   others if it has the sticky bit, like /tmp, because users cannot replace each other's
+   files there.
+2. Symbolic links are followed. Every link and directory along the path is checked, as
+   is the target. The agent's own files must not be links.
+3. These checks apply to POSIX platforms. On other platforms, nothing is reported.
 """
 
 import os
@@ -17,19 +18,19 @@ from pathlib import Path
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _ROOT = 0
-_MOST_LINKS = 40  # on the way to a path; the kernel follows no more
+_MOST_LINKS = 40  # along a path; the kernel follows no more than this
 
 
 def permission_problem(path: Path) -> str | None:
-    """Return who else can change `path`, with the remedy; None if no one else can.
+    """Return who else can change `path` and how to fix it, or None if no one else can.
 
-    For a path that does not exist, only the folders above it count.
+    For a path that does not exist, only its parent directories are checked.
     """
     return None if _user() is None else next(_problems(path), None)
 
 
 def own_file_problem(path: Path) -> str | None:
-    """Return why a file in a trusted folder is not trusted; None if it is."""
+    """Return why a file in a trusted directory is not trusted, or None if it is."""
     if _user() is None:
         return None
     if path.is_symlink():
@@ -41,7 +42,7 @@ def own_file_problem(path: Path) -> str | None:
 
 
 def _user() -> int | None:
-    """Return this process's user; None if the platform has no POSIX permissions."""
+    """Return this process's user, or None if the platform has no POSIX permissions."""
     return os.geteuid() if hasattr(os, "geteuid") else None
 
 
@@ -53,11 +54,11 @@ def _problems(path: Path) -> Iterator[str]:
 
 
 def _steps(path: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield each folder, link and file on the way to `path`; True with the last one."""
+    """Yield each directory, link and file along `path`, with True for the last one."""
     at, links = Path(), 0
     names = [*reversed(path.absolute().parts)]
     while names:
-        at /= names.pop()  # of a root, the root itself
+        at /= names.pop()  # for the root, the root itself
         if at.name == "..":
             at = at.parent.parent
             continue
@@ -71,7 +72,7 @@ def _steps(path: Path) -> Iterator[tuple[Path, bool]]:
 def _problem(path: Path, *, is_target: bool) -> str | None:
     try:
         info = path.lstat()
-    except OSError:  # it does not exist, or its folder was reported
+    except OSError:  # does not exist, or its directory was already reported
         return None
     is_link, is_folder = stat.S_ISLNK(info.st_mode), stat.S_ISDIR(info.st_mode)
     name = shlex.quote(str(path))

@@ -1,7 +1,7 @@
-"""Poller: a thread that reads the document repeatedly and passes it on.
+"""Poller: a thread that repeatedly reads the document and passes it on.
 
-It decides nothing itself. It first learns the name of this VM, because a document is of
-no use without it.
+The poller makes no decisions. It first learns this VM's name, because a document is
+useless without it.
 """
 
 import logging
@@ -17,19 +17,19 @@ from forewarn.client.retries import delay
 from forewarn.errors import ForewarnError, Misunderstood, Refused
 
 _LONGEST_POLL = 60.0  # seconds; the longest long poll
-_BLIND_PAUSE = 2.0  # seconds after a request without response; Preempt leaves only 30
-_REFUSED_PAUSE = 5.0  # seconds, after a request was rejected
-_IMMEDIATE = 0.1  # seconds; a 304 that comes sooner was not a long poll
-_SHORTEST_PAUSE = 0.1  # seconds between two requests, whatever the service offers
-#: Seconds until the name is requested again if that failed. They double each time,
-#: because no document is read meanwhile.
+_BLIND_PAUSE = 2.0  # seconds after a request without a response; Preempt leaves only 30
+_REFUSED_PAUSE = 5.0  # seconds after a rejected request
+_IMMEDIATE = 0.1  # seconds; a 304 that arrives sooner was not a long poll
+_SHORTEST_PAUSE = 0.1  # seconds between two requests, regardless of the service
+#: Seconds until a failed request for the name is retried. They double each time,
+#: because no document is read in the meantime.
 _FIRST_NAME_PAUSE, _LONGEST_NAME_PAUSE = 60.0, 3600.0
 
 _log = logging.getLogger("forewarn.agent")
 
 
 class DocumentSource(Protocol):
-    """Where documents come from: the client or a substitute."""
+    """A source of documents: the client or a substitute."""
 
     def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
         """Request the document once."""
@@ -42,7 +42,7 @@ class DocumentSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFailed:
-    """Reading failed."""
+    """A read failed."""
 
     error: ForewarnError
 
@@ -58,7 +58,7 @@ PollResult = Reading | ReadFailed | NameLearned
 
 
 class DocumentPoller:
-    """Polls until it is stopped."""
+    """Polls until stopped."""
 
     def __init__(
         self,
@@ -66,10 +66,10 @@ class DocumentPoller:
         source: DocumentSource,
         deliver: Callable[[PollResult], None],
     ) -> None:
-        """Poll `source` as `plan` says; pass each result to `deliver`.
+        """Poll `source` according to `plan`; pass each result to `deliver`.
 
         `deliver` may wait until earlier results are processed. If the plan has no name,
-        no document is read before it is known.
+        no document is read until the name is known.
         """
         self._source = source
         self._deliver = deliver
@@ -77,7 +77,7 @@ class DocumentPoller:
         self._long_poll = _long_poll(plan)
         self._needs_name = plan.name is None
         self._name_pause = _FIRST_NAME_PAUSE
-        self._name_due = 0.0  # on the monotonic clock; infinite once it is known
+        self._name_due = 0.0  # on the monotonic clock; infinite once the name is known
         self._tag: str | None = None
         self._has_manual_clock = False
         self._failures = 0
@@ -98,7 +98,7 @@ class DocumentPoller:
             self._stopped.wait(pause)
 
     def poll_once(self) -> float:
-        """Poll once; return the seconds to pause."""
+        """Poll once; return how many seconds to pause."""
         try:
             if time.monotonic() >= self._name_due:
                 self._learn_name()
@@ -111,7 +111,7 @@ class DocumentPoller:
     def _learn_name(self) -> None:
         try:
             name: str | None = self._source.instance().name or None
-        except (Refused, Misunderstood):  # it responds, but does not know the name
+        except (Refused, Misunderstood):  # it responds but does not know the name
             name = None
         except ForewarnError:
             if self._needs_name:
@@ -124,10 +124,10 @@ class DocumentPoller:
         self._deliver(NameLearned(name=name))
 
     def _read(self) -> float:
-        """Request the document; return the shortest pause if a long poll can follow."""
+        """Request the document; return the minimum pause if a long poll can follow."""
         wait = None if self._tag is None else self._long_poll
         if wait is not None and self._has_manual_clock:
-            wait = 1.0  # only responses show how far a manual clock was moved
+            wait = 1.0  # only responses show how far a manual clock has moved
         began = time.monotonic()
         reading = self._source.read(tag=self._tag, wait=wait)
         was_held = time.monotonic() - began > _IMMEDIATE
@@ -145,7 +145,7 @@ class DocumentPoller:
 
 
 def _long_poll(plan: Plan) -> float | None:
-    """Return the seconds of a long poll, so that none raises an alarm; None if off."""
+    """Return the seconds of a long poll, which must not cause alarms; None if off."""
     seconds = min(plan.blind_after / 2, _LONGEST_POLL)
     return seconds if plan.wait and seconds >= 1 else None
 

@@ -1,9 +1,8 @@
-"""Rules: which one matches an event and why, with time windows.
+"""Rules: which rule matches an event and why, including time windows.
 
-1. The first rule whose conditions all hold is the match. Later rules are still
-   explained.
-2. Comparison of words ignores case, and ranges include their bounds.
-3. A window's time zone comes from the machine's time zone database; UTC needs none.
+1. The first rule whose conditions all hold matches. Later rules are still explained.
+2. Word comparisons ignore case, and ranges include their bounds.
+3. Time zones come from the machine's time zone database, except for UTC.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,10 +22,10 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """Input for a rule's conditions that the event itself does not contain."""
+    """Inputs to a rule's conditions that the event itself does not contain."""
 
-    is_mine: bool  # it names this VM
-    notice: float | None  # seconds left, as `notice_left` returns it
+    is_mine: bool  # whether it lists this VM
+    notice: float | None  # seconds left, from `notice_left`
     now: datetime  # with its time zone
 
 
@@ -36,7 +35,7 @@ class MatchReason:
 
     rule: str
     holds: bool
-    why: tuple[str, ...]  # sentences: all conditions if it holds, else those that fail
+    why: tuple[str, ...]  # sentences: all conditions if they hold, else the failed ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +47,7 @@ class RuleMatch:
 
     @property
     def why(self) -> tuple[str, ...]:
-        """Why that rule was chosen, or why no rule matches."""
+        """Why this rule was chosen, or why no rule matches."""
         if self.rule is None:
             return tuple(
                 f"rule {reason.rule} does not match: {'; '.join(reason.why)}"
@@ -60,7 +59,7 @@ class RuleMatch:
 def match_rule(
     rules: Sequence[Rule], event: ScheduledEvent, situation: Situation
 ) -> RuleMatch:
-    """Return the first of `rules` that matches, and why each does or does not."""
+    """Return the first of `rules` that matches, and why each rule does or does not."""
     reasons = tuple(_reason(rule, event, situation) for rule in rules)
     matching = (
         rule for rule, reason in zip(rules, reasons, strict=True) if reason.holds
@@ -69,7 +68,7 @@ def match_rule(
 
 
 def notice_left(event: ScheduledEvent, now: datetime) -> float | None:
-    """Return the seconds until an event may start; None if started or unknown."""
+    """Return the seconds until an event may start, or None if started or unknown."""
     if event.not_before is None or event.status == EventStatus.STARTED:
         return None
     return max((event.not_before - now).total_seconds(), 0.0)
@@ -78,7 +77,7 @@ def notice_left(event: ScheduledEvent, now: datetime) -> float | None:
 def covering_rules(rules: Sequence[Rule], later: Rule) -> tuple[str, ...]:
     """Return the names of `rules` that match everything `later` could match.
 
-    Empty if `later` can still match some events.
+    The result is empty if `later` can still match some events.
     """
     if later.types is None:
         parts = [later]
@@ -117,7 +116,7 @@ def _reason(rule: Rule, event: ScheduledEvent, situation: Situation) -> MatchRea
     )
 
 
-#: Whether a condition holds, and a sentence about it; None if the rule lacks it.
+#: Whether a condition holds, with a sentence; None if the rule has no such condition.
 _Check = tuple[bool, str] | None
 
 
@@ -223,7 +222,7 @@ def _local_time(window: Window, moment: datetime) -> str:
 
 
 def _format_window(window: Window) -> str:
-    """Format a window, such as "Sat, Sun 22:00 to 06:00, UTC"."""
+    """Format a window, for example "Sat, Sun 22:00 to 06:00, UTC"."""
     days = ", ".join(DAYS[day] for day in sorted(window.days))
     on = "" if len(window.days) == len(DAYS) else f"{days} "
     return f"{on}{window.begins:%H:%M} to {window.ends:%H:%M}, {window.zone}"

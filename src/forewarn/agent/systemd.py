@@ -1,4 +1,4 @@
-"""systemd: notifications of the running agent, and the unit file of its service.
+"""systemd: notifications from the running agent, and its service's unit file.
 
 Without systemd, notifications are dropped. Sending one never raises an error.
 """
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from forewarn.errors import InvalidInput
 
-#: Name of the service.
+#: The name of the service.
 NAME = "forewarn-agent.service"
 
-_STATUS_LIMIT = 1024  # characters of a status; it is shown on one line
+_STATUS_LIMIT = 1024  # characters of a status; shown on one line
 _HEARTBEATS = 2  # within the time that systemd allows
 
 # Reasons for these settings:
@@ -67,14 +67,15 @@ _NOT_IN_PROGRAM = "'\"\\"
 
 
 class SystemdNotifier:
-    """Connection to systemd, if it started the agent."""
+    """The connection to systemd, if it started the agent."""
 
     def __init__(
         self, environment: Mapping[str, str] | None = None, *, timeout: float = 1.0
     ) -> None:
         """Read the socket's address from the `environment`.
 
-        If the socket's queue is full, a notification waits at most `timeout` seconds.
+        If the socket's queue is full, each notification waits at most `timeout`
+        seconds.
         """
         variables = os.environ if environment is None else environment
         self._address = _address(variables.get("NOTIFY_SOCKET", ""))
@@ -84,7 +85,7 @@ class SystemdNotifier:
         self.interval = _interval(variables)
 
     def ready(self, status: str) -> bool:
-        """Report that the agent has started; return whether it was sent.
+        """Report that the agent has started; return whether the notification was sent.
 
         `systemctl status` shows `status`.
         """
@@ -94,7 +95,7 @@ class SystemdNotifier:
     def alive(self) -> bool:
         """Send a heartbeat if the watchdog is on; extra calls are harmless.
 
-        It does not wait: a full queue already has enough heartbeats.
+        This does not wait, because a full queue already contains enough heartbeats.
         """
         now = time.monotonic()
         if self.interval is None or now - self._alive_at < self.interval / 2:
@@ -103,7 +104,7 @@ class SystemdNotifier:
         return self._notify("WATCHDOG=1", timeout=0.0)
 
     def stopping(self) -> bool:
-        """Report that the agent is about to stop; return whether it was sent."""
+        """Report that the agent is stopping; return whether the report was sent."""
         return self._notify("STOPPING=1")
 
     def _notify(self, text: str, timeout: float | None = None) -> bool:
@@ -120,7 +121,7 @@ class SystemdNotifier:
 
 
 def unit_file(program: Sequence[str], config: Path) -> str:
-    """Return the unit of an agent that runs `program` with the file `config`."""
+    """Return the unit for an agent that runs `program` with the file `config`."""
     first, *rest = program
     if set(first) & {*_NOT_IN_PROGRAM}:
         raise InvalidInput(
@@ -134,9 +135,10 @@ def unit_file(program: Sequence[str], config: Path) -> str:
 
 
 def program(called: Path, python: str, *, is_archive: bool) -> tuple[str, ...]:
-    """Return the command that runs the `called` program from any folder.
+    """Return the command that runs the `called` program from any directory.
 
-    An archive runs with the same `python`: the one in systemd's path may be too old.
+    An archive runs with the same `python`, because the one in systemd's path may be too
+    old.
     """
     if called.name == "__main__.py":
         return (python, "-m", "forewarn")
@@ -152,7 +154,7 @@ def _address(text: str) -> str | None:
 
 
 def _interval(environment: Mapping[str, str]) -> float | None:
-    """Return the seconds between heartbeats; None if none are expected."""
+    """Return the seconds between heartbeats, or None if none are expected."""
     if environment.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return None
     try:

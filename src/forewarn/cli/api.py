@@ -1,4 +1,4 @@
-"""Client of the control API: requests, pages, streams, TLS and error messages."""
+"""Client for the control API: requests, pages, streams, TLS and error messages."""
 
 import json
 import os
@@ -57,7 +57,7 @@ class ControlApi:
 
     url: str
     token: str | None  # None if no token was found
-    ca: str | None = None  # None for the certificate authorities of this machine
+    ca: str | None = None  # None for this machine's certificate authorities
 
     def request(
         self,
@@ -67,7 +67,7 @@ class ControlApi:
         *,
         timeout: float = _TIMEOUT,
     ) -> object:
-        """Send one request and return the JSON of its response; None if empty."""
+        """Send one request; return the response's JSON, or None if it is empty."""
         return self.send(method, path, body, timeout=timeout)[1]
 
     def send(
@@ -80,7 +80,7 @@ class ControlApi:
     ) -> tuple[int, object]:
         """Send one request; retry it once if the connection breaks.
 
-        Return the status and the JSON of the response.
+        Return the response's status and JSON.
         """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json"}
@@ -101,7 +101,7 @@ class ControlApi:
         *,
         size: int = _PAGE_SIZE,
     ) -> Iterator[object]:
-        """Read a list page by page to its end; a page holds at most `size` items."""
+        """Read a list page by page until it ends; a page has at most `size` items."""
         after: str | None = dict(query).get("after")
         fixed = [(name, value) for name, value in query if name != "after"]
         while True:
@@ -209,7 +209,7 @@ class ControlApi:
 
 
 def api_of(args: Namespace) -> ControlApi:
-    """Return the API at --url, with the token from the arguments or the file."""
+    """Return the API at --url, using the token from the arguments or the file."""
     typed: str = args.token or ""
     token = typed.strip() or _stored_token()
     if token is not None and not (token.isascii() and token.isprintable()):
@@ -257,7 +257,7 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 def _tls_context(ca: str | None) -> ssl.SSLContext:
-    """Trust the certificate authority in the file `ca`, or those of this machine."""
+    """Trust the certificate authorities in the file `ca`, or those of this machine."""
     try:
         return ssl.create_default_context(cafile=ca)
     except ssl.SSLError as error:
@@ -267,7 +267,7 @@ def _tls_context(ca: str | None) -> ssl.SSLContext:
 
 
 def _tls_error(error: ssl.SSLError, url: str) -> Unreachable:
-    """Return the error that explains why TLS with `url` failed."""
+    """Return an error that explains why TLS with `url` failed."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = _CERTIFICATE_PROBLEMS.get(
             error.verify_code, f"is invalid: {error.verify_message}"
@@ -283,7 +283,7 @@ def _tls_error(error: ssl.SSLError, url: str) -> Unreachable:
 
 
 def _https_hint(url: str) -> str:
-    """Return a hint to use https, if `url` does not."""
+    """Return a hint to use https, unless `url` does."""
     if url.startswith("https:"):
         return ""
     https = url.replace("http:", "https:", 1)

@@ -1,7 +1,7 @@
 """Command line: one module per command, each of which registers itself.
 
-Exit codes: 0 success, 1 refused or failed, 2 usage error; 130 after Ctrl-C and 141
-after a broken pipe, as in shells. Users never see a traceback.
+Exit codes: 0 for success, 1 for refused or failed commands, and 2 for usage errors. As
+in shells, 130 means Ctrl-C and 141 a broken pipe. Users never see a traceback.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from forewarn.cli import options
 from forewarn.cli.output import drop_output, write_error
 from forewarn.errors import CannotStart, FaultyFile, ForewarnError, WrongUsage
 
-#: Commands and the packages of their modules, in the order in which a new user needs
-#: them, which is the order of `--help`.
+#: Commands and the packages of their modules, in the order in which new users need
+#: them, which is also the order in `--help`.
 COMMANDS: Mapping[str, str] = {
     "serve": "service",
     "fleet": "operate",
@@ -45,7 +45,7 @@ COMMANDS: Mapping[str, str] = {
     "replay": "rehearse",
 }
 
-#: Commands that do not run on Windows, and what to do instead.
+#: Commands that do not run on Windows, and their alternatives.
 LINUX_COMMANDS: Mapping[str, str] = {
     "serve": "run the service on a Linux machine",
     "store": "run it on the Linux machine where the store is",
@@ -55,7 +55,7 @@ LINUX_COMMANDS: Mapping[str, str] = {
 }
 _WINDOWS_PAGE = "docs/how-to/scheduled-events-in-a-windows-vm.md"
 
-#: Commands that run a program: the words after `--` belong to the program.
+#: Commands that run a program; the words after `--` belong to that program.
 _PROGRAM_COMMANDS = ("rehearse",)
 
 _RENAMED_FLAGS: Mapping[str, str] = {
@@ -63,7 +63,7 @@ _RENAMED_FLAGS: Mapping[str, str] = {
     "--tape": "--recording",
 }
 
-#: What libraries write in errors when an allocation has failed.
+#: Phrases in library errors after a failed allocation.
 _SIGNS_OF_LITTLE_MEMORY = (
     "cannot allocate memory",
     "failed to map segment",
@@ -110,7 +110,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _refuse_linux_command(words: Sequence[str]) -> None:
-    """Raise `CannotStart` on Windows, before modules that need Linux are imported."""
+    """Raise `CannotStart` on Windows before importing modules that need Linux."""
     name = words[0] if words else ""
     if _is_windows() and name in LINUX_COMMANDS:
         raise CannotStart(
@@ -124,7 +124,7 @@ def _is_windows() -> bool:
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line and the environment; raise `SystemExit` if it is invalid."""
+    """Parse the command line and environment; raise `SystemExit` if invalid."""
     own, program = _split(words)
     for old, new in _RENAMED_FLAGS.items():
         if any(word.partition("=")[0] == old for word in own):
@@ -137,7 +137,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _refuse_renamed_variables(args: argparse.Namespace) -> None:
-    """Raise `WrongUsage` if the environment has the old name of one of the options."""
+    """Raise `WrongUsage` if the environment uses an option's old name."""
     known = {
         option.flag for several in getattr(args, "options", ()) for option in several
     }
@@ -151,7 +151,7 @@ def _refuse_renamed_variables(args: argparse.Namespace) -> None:
 
 
 def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Separate forewarn's own arguments from those of the program to run."""
+    """Separate forewarn's own arguments from the arguments of the program to run."""
     if words[:1] and words[0] in _PROGRAM_COMMANDS and "--" in words:
         cut = words.index("--")
         return words[:cut], words[cut + 1 :]
@@ -159,7 +159,7 @@ def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Build the parser, importing only the commands that `words` needs."""
+    """Build the parser, importing only the commands needed for `words`."""
     top = argparse.ArgumentParser(
         prog="forewarn",
         description="Run Azure Scheduled Events on your own machines: for testing, CI or"
@@ -192,7 +192,7 @@ def _needed_commands(words: Sequence[str]) -> Collection[str]:
 def _open_closed_streams() -> None:
     """Open `os.devnull` for each standard stream that the caller has closed.
 
-    Otherwise the first file or socket opened would get the number of such a stream.
+    Otherwise, the first file or socket opened would get the number of such a stream.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -200,14 +200,14 @@ def _open_closed_streams() -> None:
 
 
 def _write_errors(error: ForewarnError) -> None:
-    """Print an error; each problem of a faulty file gets its own line."""
+    """Print an error; each problem in an invalid file gets its own line."""
     is_list = isinstance(error, FaultyFile)
     for sentence in str(error).splitlines() if is_list else [str(error)]:
         write_error(sentence)
 
 
 def _explain(error: Exception) -> str | None:
-    """Return a sentence if the machine is the cause; None if it is not."""
+    """Return a sentence if the machine is the cause; otherwise return None."""
     text = str(error)
     if isinstance(error, OverflowError) and not _is_clock_readable():
         return (

@@ -1,9 +1,9 @@
 """Command-line options and the environment variables that set them.
 
-1. Every option has an environment variable: FOREWARN_<OPTION>, or the one in
-   `own_variable`.
+1. Every option has an environment variable: FOREWARN_<OPTION>, or `own_variable` if
+   set.
 2. The command line takes precedence. An empty variable counts as unset.
-3. An option that is set nowhere and has no default is None.
+3. An unset option without a default is None.
 4. An invalid value from either source causes a one-sentence error and exit code 2.
 """
 
@@ -33,22 +33,22 @@ class Option:
     switch: bool = False  # takes no value
     repeated: bool = False  # takes several values and may be repeated
     default: object = None
-    shown_default: str | None = None  # in the help; None to show `default`, if any
-    own_variable: str | None = None  # its variable; None for FOREWARN_<OPTION>
-    short: str | None = None  # such as -o; None if there is no short form
+    shown_default: str | None = None  # in the help text; None to show `default`, if any
+    own_variable: str | None = None  # environment variable; None for FOREWARN_<OPTION>
+    short: str | None = None  # for example -o; None if there is no short form
 
     @property
     def name(self) -> str:
-        """Attribute of the parsed arguments that holds the value."""
+        """The attribute of the parsed arguments that contains the value."""
         return self.flag.lstrip("-").replace("-", "_")
 
     @property
     def variable(self) -> str:
-        """Environment variable that sets the option."""
+        """The environment variable that sets the option."""
         return self.own_variable or variable_of(self.flag)
 
     def from_environment(self) -> object:
-        """Read the value from the environment; None if the variable is not set."""
+        """Read the value from the environment, or None if the variable is not set."""
         text = os.environ.get(self.variable)
         if not text:
             return None
@@ -63,13 +63,13 @@ class Option:
 
 
 def variable_of(flag: str) -> str:
-    """Return the usual environment variable of a flag."""
+    """Return the default environment variable of a flag."""
     return f"FOREWARN_{flag.lstrip('-').replace('-', '_').upper()}"
 
 
 JSON = Option(flag="--json", switch=True, help="print JSON")
 
-#: Connection to the service, common to all operator commands.
+#: Options for connecting to the service, common to all operator commands.
 SERVICE = (
     Option(
         flag="--url",
@@ -100,7 +100,7 @@ SERVICE = (
 def add_noun(
     subcommands: Subcommands, name: str, *, summary: str, example: str
 ) -> Subcommands:
-    """Add a command that has subcommands."""
+    """Add a command with subcommands."""
     sentence = f"{summary[0].upper()}{summary[1:]}."
     parser = _parser(subcommands, name, summary, sentence, example)
     return parser.add_subparsers(
@@ -121,7 +121,7 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Add a command that calls `run`.
 
-    The options in a tuple among `options` are mutually exclusive.
+    If `options` contains a tuple, its options are mutually exclusive.
     """
     parser = _parser(subcommands, name, summary, description, example)
     parser.set_defaults(run=run)
@@ -156,7 +156,7 @@ def add_one_of(
 
 
 def apply_environment(args: argparse.Namespace) -> None:
-    """Fill in options that were not typed, from the environment or their defaults."""
+    """Fill in missing options from the environment or their defaults."""
     for exclusive in getattr(args, "options", ()):
         typed = [option for option in exclusive if hasattr(args, option.name)]
         for option in exclusive:
@@ -182,7 +182,7 @@ def _parser(
 
 
 def _filled(text: str) -> str:
-    """Wrap paragraphs to 80 columns, except those with columns of their own."""
+    """Wrap paragraphs to 80 columns, except those that contain columns."""
     return "\n\n".join(
         part if "  " in part else fill(part, 80, break_on_hyphens=False)
         for part in text.split("\n\n")
@@ -197,7 +197,7 @@ def _add(
     suffix = "" if default is None else f"; default: {shown}"
     text = f"{option.help} [${option.variable}{suffix}]".replace("%", "%%")
     flags = [option.flag] if option.short is None else [option.short, option.flag]
-    unset = argparse.SUPPRESS  # or a subcommand would reset the parent's value
+    unset = argparse.SUPPRESS  # otherwise a subcommand would reset the parent's value
     if option.switch:
         parser.add_argument(
             *flags, action="store_const", const=True, default=unset, help=text

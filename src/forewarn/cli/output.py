@@ -14,8 +14,8 @@ from forewarn.formats import format_duration as format_units
 
 _GAP = "  "
 _NARROWEST = 80  # columns; every terminal has at least these
-_SLIMMEST = 8  # characters; the least width of a column with broken words
-_HARD_SPACE = "\xa0"  # lines are never broken here
+_SLIMMEST = 8  # characters; the minimum width of a column with broken words
+_HARD_SPACE = "\xa0"  # lines are never broken at these
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
@@ -24,7 +24,7 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
 def write(text: str) -> None:
-    """Print lines; escape controls, and characters that the output cannot encode."""
+    """Print lines; escape controls and characters that the output cannot encode."""
     text = escape_controls(text)
     shown = text if _can_show(text) else "".join(map(_escaped, text))
     sys.stdout.write(f"{shown}\n")
@@ -39,7 +39,7 @@ def _can_show(text: str) -> bool:
 
 
 def _escaped(character: str) -> str:
-    """Escape a character that cannot be encoded, as TOML does."""
+    """Escape a character that cannot be encoded, using TOML's syntax."""
     if _can_show(character):
         return character
     number = ord(character)
@@ -53,7 +53,7 @@ def write_error(text: str) -> None:
 
 
 def drop_output() -> None:
-    """Keep the interpreter from flushing unwritable output again at exit."""
+    """Prevent the interpreter from flushing unwritten output again at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
@@ -61,18 +61,18 @@ def drop_output() -> None:
 
 
 def write_json(plain: object, *, indent: int | None = 2) -> None:
-    """Print `plain` as JSON, indented; with `indent` None, on one line."""
+    """Print `plain` as indented JSON, or on one line if `indent` is None."""
     text = json.dumps(plain, indent=indent, ensure_ascii=False)
-    # JSON has its own escapes, which differ from those of `write`.
+    # JSON has its own escapes, which differ from those in `write`.
     write(text if _can_show(text) else json.dumps(plain, indent=indent))
 
 
 def write_response(
     args: argparse.Namespace, plain: object, lines: Iterable[str]
 ) -> int:
-    """Print `plain` with --json, else `lines`; return the exit code 0.
+    """With --json, print `plain`; otherwise, print `lines`. Return exit code 0.
 
-    `lines` may be a generator, which then runs only if its lines are printed.
+    If `lines` is a generator, it runs only if its lines are printed.
     """
     if args.json:
         write_json(plain)
@@ -91,7 +91,7 @@ def columns() -> int:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Lay out `rows` below `header`, no wider than the terminal.
+    """Format `rows` below `header`, no wider than the terminal.
 
     A column that is empty in every row is omitted.
     """
@@ -109,7 +109,7 @@ def _widths(by_column: Sequence[Sequence[str]]) -> list[int]:
     room = columns() - len(_GAP) * (len(widths) - 1)
     while sum(widths) > room:
         loose = [i for i, width in enumerate(widths) if width > words[i]]
-        # Words are broken only if there is no space left to break at, and ids, which
+        # Words are broken only if there is no space left to break at, and IDs, which
         # come first, last of all.
         tight = [i for i, width in enumerate(widths) if i > 0 and width > _SLIMMEST]
         widest = max(loose or tight or [0], key=lambda i: widths[i])
@@ -137,7 +137,7 @@ def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
 
 
 def fields(pairs: Iterable[tuple[str, str | None]]) -> str:
-    """Lay out names and values, one pair per line; omit values that are None."""
+    """Format names and values, one pair per line; omit values that are None."""
     present = [(name, clean(value)) for name, value in pairs if value is not None]
     margin = len(_GAP) * 2 + max((len(name) for name, _ in present), default=0)
     lines = []
@@ -149,7 +149,7 @@ def fields(pairs: Iterable[tuple[str, str | None]]) -> str:
 
 
 def paragraph(text: str, indent: int = 4) -> str:
-    """Wrap `text` between words; lines after the first are indented."""
+    """Wrap `text` between words; indent all lines after the first."""
     filled = textwrap.fill(
         clean(text),
         columns(),
@@ -196,7 +196,7 @@ def format_when(time: datetime | None, now: datetime) -> str | None:
 
 
 def format_distance(time: datetime, now: datetime) -> str:
-    """Format how far `time` is from `now`, such as "in 5 min" or "2 h ago"."""
+    """Format how far `time` is from `now`, for example "in 5 min" or "2 h ago"."""
     seconds = round((time - now).total_seconds())
     if seconds == 0:
         return "now"
@@ -205,11 +205,11 @@ def format_distance(time: datetime, now: datetime) -> str:
 
 
 def _rounded(seconds: int) -> int:
-    """Round to minutes from ten minutes on, and to hours from a day on."""
+    """Round to minutes from ten minutes up, and to hours from one day up."""
     step = 1 if seconds < 10 * _MINUTE else _MINUTE if seconds < _DAY else _HOUR
     return (seconds + step // 2) // step * step
 
 
 def format_duration(seconds: int) -> str:
-    """Format a duration with all of its units, such as "1 d 2 h 30 min 5 s"."""
+    """Format a duration with all of its units, for example "1 d 2 h 30 min 5 s"."""
     return format_units(timedelta(seconds=seconds), units=4)

@@ -1,6 +1,6 @@
 """Responses of the control API, read by field name; absent fields are None or empty.
 
-Text is cleaned here, so that no value of a response can start a new line.
+Text is cleaned here, so that no value in a response can start a new line.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from forewarn.formats import clean, join_names
 
 @dataclass(frozen=True, slots=True)
 class JsonObject:
-    """One JSON object of a response."""
+    """One JSON object in a response."""
 
     plain: Mapping[str, object]
 
@@ -23,12 +23,12 @@ class JsonObject:
         return None if value is None else clean(str(value))
 
     def number(self, name: str) -> int | None:
-        """Return an integer field; None if it is absent or of another type."""
+        """Return an integer field, or None if it is absent or has another type."""
         value = self.plain.get(name)
         return value if isinstance(value, int) else None
 
     def time(self, name: str) -> datetime | None:
-        """Return a time field; a time without a zone is UTC."""
+        """Return a time field; a time without a zone is treated as UTC."""
         value = self.plain.get(name)
         try:
             moment = datetime.fromisoformat(value) if isinstance(value, str) else None
@@ -47,12 +47,12 @@ class JsonObject:
         return tuple(map(object_from, self.list(name)))
 
     def part(self, name: str) -> "JsonObject":
-        """Return an object field; empty if it is absent or of another type."""
+        """Return an object field; it is empty if absent or of another type."""
         value = self.plain.get(name)
         return JsonObject(value if isinstance(value, dict) else {})
 
     def list(self, name: str) -> "list[object]":
-        """Return a list field; empty if it is absent or of another type."""
+        """Return a list field; it is empty if absent or of another type."""
         value = self.plain.get(name)
         return value if isinstance(value, list) else []
 
@@ -69,7 +69,7 @@ def object_from(plain: object) -> JsonObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventResponse:
-    """The event of one group, as part of a maintenance operation."""
+    """One group's event, as part of a maintenance operation."""
 
     id: str | None  # None in a preview
     group: str
@@ -78,7 +78,7 @@ class EventResponse:
     approved_by: str | None
     approved_via: str | None
     approved_at: datetime | None
-    seen_by: tuple[tuple[str, datetime | None], ...]  # VM, time of first read
+    seen_by: tuple[tuple[str, datetime | None], ...]  # VM and time of first read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,12 +104,12 @@ class MaintenanceResponse:
 
     @property
     def approved(self) -> int:
-        """Number of events that no longer need approval."""
+        """The number of events that no longer need approval."""
         return sum(1 for item in self.events if item.approved_at or item.status is None)
 
     @property
     def title(self) -> str:
-        """The event type with the host or VMs that it affects."""
+        """The event type, with the host or VMs that it affects."""
         return f"{self.type} of {describe_target(self.host, self.vms)}"
 
 
@@ -142,7 +142,7 @@ def maintenance_from(plain: object) -> MaintenanceResponse:
 
 
 def maintenances_from(plain: object) -> tuple[MaintenanceResponse, ...]:
-    """Parse the maintenance operations of a response that lists them."""
+    """Parse the maintenance operations in a response that lists them."""
     return tuple(map(maintenance_from, object_from(plain).list("maintenances")))
 
 

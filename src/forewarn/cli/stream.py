@@ -22,7 +22,7 @@ def follow(
     pause: Callable[[float], None] = time.sleep,
     query: Sequence[tuple[str, str]] = (),
 ) -> Iterator[object]:
-    """Yield entries after position `after` that match `query`, forever."""
+    """Yield entries after position `after` that match `query`, indefinitely."""
     path = f"/v1/stream?{urlencode(query)}" if query else "/v1/stream"
     attempt, has_followed = 0, False
     while True:
@@ -36,7 +36,7 @@ def follow(
                         if data:
                             yield _entry(data)
         except Refused as refusal:
-            # The service may not have noticed yet that the last stream has ended.
+            # The service may not have noticed yet that the last stream ended.
             is_temporary = has_followed and refusal.status == _TOO_MANY
             if refusal.status < 500 and not is_temporary:
                 raise
@@ -50,10 +50,10 @@ def follow(
 
 
 def read(lines: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:
-    """Parse server-sent events into id and data; drop an incomplete one at the end.
+    """Parse server-sent events into IDs and data; drop an incomplete event at the end.
 
-    The id is None if there was none so far. An event without data only reports the
-    journal position.
+    The ID is None until the first one is received. An event without data only reports
+    the journal position.
     """
     last: str | None = None
     has_id: bool = False  # whether `last` belongs to this event

@@ -1,4 +1,4 @@
-"""Parsers of option values for argparse: durations, times, numbers, URLs, words."""
+"""Parsers for option values in argparse: durations, times, numbers, URLs, words."""
 
 import argparse
 import re
@@ -22,7 +22,7 @@ _DECIMAL = values.matching(
 
 
 def argument(read: Callable[[str], _T]) -> Callable[[str], _T]:
-    """Convert InvalidInput to the error that argparse prints."""
+    """Convert `InvalidInput` to the error that argparse prints."""
 
     @wraps(read)
     def parse(text: str) -> _T:
@@ -39,7 +39,7 @@ def one_of(*words: _Word) -> Callable[[str], _Word]:
     return argument(values.one_of(*words))
 
 
-#: Parses a Boolean.
+#: Parses a Boolean value.
 read_boolean = argument(values.read_switch)
 #: Parses an event type, ignoring case.
 read_type = one_of(*EventType)
@@ -55,13 +55,13 @@ def read_number(text: str) -> int:
 
 @argument
 def read_fraction(text: str) -> float:
-    """Parse a decimal number such as 0.25."""
+    """Parse a decimal number, for example 0.25."""
     return float(_DECIMAL(text))
 
 
 @argument
 def read_duration(text: str) -> int:
-    """Parse a duration such as 20m, 1h30m or 90; return whole seconds."""
+    """Parse a duration, for example 20m, 1h30m or 90; return whole seconds."""
     if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
     seconds = parse_duration(text).total_seconds()
@@ -72,7 +72,7 @@ def read_duration(text: str) -> int:
 
 @argument
 def read_real_duration(text: str) -> float:
-    """Parse a duration that may be short, such as 250ms; return seconds."""
+    """Parse a duration that may be short, for example 250ms; return seconds."""
     return parse_duration(text).total_seconds()
 
 
@@ -100,7 +100,7 @@ def read_time_or_duration(text: str) -> int | datetime:
 
 
 def read_past(text: str) -> int | datetime:
-    """Parse a time with a time zone, a date in UTC, or a duration ago in seconds."""
+    """Parse a time with a time zone, a date in UTC, or how many seconds ago."""
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         return read_time(f"{text}T00:00:00Z")
     if text.strip()[:1].isdigit():

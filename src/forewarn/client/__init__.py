@@ -1,4 +1,4 @@
-"""In-VM client of a metadata service, built on the standard library only."""
+"""In-VM client for a metadata service, using only the standard library."""
 
 from forewarn.client.changes import Change
 from forewarn.client.client import Client

@@ -1,4 +1,4 @@
-"""Asyncio client: the same interface as `forewarn.client.Client`, without threads.
+"""Asyncio client: has the same interface as `forewarn.client.Client`, without threads.
 
 Canceling a request ends it immediately and closes its connection.
 """
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Client(BaseClient[AsyncConnectionPool]):
-    """Asyncio client of this VM's metadata service; see `forewarn.client.Client`."""
+    """Asyncio client for this VM's metadata service; see `forewarn.client.Client`."""
 
     def _new_pool(
         self, location: Endpoint, connect_timeout: float
@@ -39,7 +39,7 @@ class Client(BaseClient[AsyncConnectionPool]):
         dhcp_timeout: float = 15.0,
         **options: Unpack[ClientOptions],
     ) -> Self:
-        """Find the service as `forewarn.client.Client.discover` does, in a thread."""
+        """Find the service like `forewarn.client.Client.discover`, in a thread."""
         threaded_client = await asyncio.to_thread(
             threaded.Client.discover,
             endpoint,
@@ -50,11 +50,11 @@ class Client(BaseClient[AsyncConnectionPool]):
         return cls(threaded_client.endpoint, **options)
 
     async def document(self) -> Document:
-        """Fetch the document of scheduled events."""
+        """Fetch the Scheduled Events document."""
         return await self._run(self._conversation.document())
 
     async def approve(self, *events: ScheduledEvent | str) -> None:
-        """Approve `events` so that they can start early; all of them or none."""
+        """Approve `events` so that they can start early: either all of them or none."""
         await self._run(self._conversation.approve(events))
 
     async def instance(self, api_version: str = "2021-02-01") -> Instance:
@@ -98,7 +98,7 @@ class Client(BaseClient[AsyncConnectionPool]):
         await self.close()
 
     async def _run(self, exchange: Exchange[T]) -> T:
-        """Run `exchange` to its end and return its result."""
+        """Run `exchange` to completion and return its result."""
         reply: HttpResponse | ForewarnError | None = None
         while True:
             try:

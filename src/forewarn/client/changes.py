@@ -1,8 +1,8 @@
-"""Comparison of documents: which events appeared, started, completed, or were canceled.
+"""Comparison of documents: which events appeared, started, completed or were canceled.
 
-1. Content decides, not the incarnation: it restarts after a day without polls, and a
-   new incarnation alone is not a change.
-2. An event that is gone was completed if it was last seen as Started, otherwise
+1. Documents are compared by content, not by incarnation. The incarnation restarts after
+   a day without polls, and a new incarnation alone is not a change.
+2. An event that is gone was completed if it was last seen as Started. Otherwise, it was
    canceled.
 """
 
@@ -20,14 +20,14 @@ class Change(Document):
     """
 
     appeared: tuple[ScheduledEvent, ...] = ()  # not in the previous document
-    started: tuple[ScheduledEvent, ...] = ()  # Started, and not Started before
+    started: tuple[ScheduledEvent, ...] = ()  # Started now, but not before
     completed: tuple[ScheduledEvent, ...] = ()  # gone after being Started
     canceled: tuple[ScheduledEvent, ...] = ()  # gone without being seen as Started
     changed: tuple[ScheduledEvent, ...] = ()  # different in any other way
 
     @property
     def is_news(self) -> bool:
-        """Whether anything differs."""
+        """Return whether anything differs."""
         gone = self.completed or self.canceled
         return bool(self.appeared or self.started or gone or self.changed)
 

@@ -1,6 +1,6 @@
-"""Client of a metadata service, Azure's or forewarn's.
+"""Client for a metadata service, either Azure's or forewarn's.
 
-It is thread-safe: each running request has its own connection.
+The client is thread-safe: each running request has its own connection.
 """
 
 import os
@@ -40,7 +40,7 @@ Pool = TypeVar("Pool")
 
 
 class ClientOptions(TypedDict, total=False):
-    """Optional arguments of a client, as its constructor explains them."""
+    """Optional arguments of a client; its constructor explains them."""
 
     timeout: float
     first_timeout: float
@@ -49,7 +49,7 @@ class ClientOptions(TypedDict, total=False):
 
 
 class BaseClient(Generic[Pool]):
-    """The part of a client without I/O: its settings and its clock."""
+    """The part of a client without I/O: its settings and clock."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class BaseClient(Generic[Pool]):
         api_version: str = "2020-07-01",
         patience: float = 30.0,
     ) -> None:
-        """Use `endpoint`, else $FOREWARN_ENDPOINT, else http://169.254.169.254.
+        """Use `endpoint`, or else $FOREWARN_ENDPOINT, or else http://169.254.169.254.
 
         A request may take `timeout` seconds. The first request for events may take
         `first_timeout` seconds, because Azure needs up to two minutes for it. The
@@ -94,14 +94,14 @@ class BaseClient(Generic[Pool]):
         return self._conversation.clock.now()
 
     def time_left(self, event: ScheduledEvent) -> timedelta | None:
-        """Return the time until `event` may start; None if it has started."""
+        """Return the time until `event` may start, or None if it has started."""
         return None if event.not_before is None else event.not_before - self.now()
 
 
 class Client(BaseClient[ConnectionPool]):
-    """Client of this VM's metadata service.
+    """Client for this VM's metadata service.
 
-    It opens no connection until a method is called. Failures raise `Refused`,
+    The client opens no connection until a method is called. Failures raise `Refused`,
     `Unreachable` or `Misunderstood` from `forewarn.errors`.
     """
 
@@ -119,11 +119,12 @@ class Client(BaseClient[ConnectionPool]):
         dhcp_timeout: float = 15.0,
         **options: Unpack[ClientOptions],
     ) -> Self:
-        """Find the service even without a virtual network's route to 169.254.169.254.
+        """Find the service even if the network has no route to 169.254.169.254.
 
-        If `endpoint` or $FOREWARN_ENDPOINT is set, use it without a search. Otherwise
+        If `endpoint` or $FOREWARN_ENDPOINT is set, use it without searching. Otherwise,
         try 169.254.169.254, then $SCHEDULEDEVENTSIP, then the address that a DHCP
-        server offers on `interface`. That may take minutes. DHCP needs root and Linux.
+        server offers on `interface`. The search may take minutes. DHCP requires root
+        and Linux.
         """
         location = endpoint or os.environ.get(endpoints.VARIABLE)
         if not location:
@@ -133,11 +134,11 @@ class Client(BaseClient[ConnectionPool]):
         return cls(location, **options)
 
     def document(self) -> Document:
-        """Fetch the document of scheduled events."""
+        """Fetch the Scheduled Events document."""
         return self._run(self._conversation.document())
 
     def approve(self, *events: ScheduledEvent | str) -> None:
-        """Approve `events` so that they can start early; all of them or none."""
+        """Approve `events` so that they can start early: either all of them or none."""
         self._run(self._conversation.approve(events))
 
     def instance(self, api_version: str = "2021-02-01") -> Instance:
@@ -149,10 +150,10 @@ class Client(BaseClient[ConnectionPool]):
     ) -> Iterator[Change]:
         """Yield the current document, then each change, until the client is closed.
 
-        If the service supports long polls, changes arrive immediately, otherwise within
-        `poll` seconds. Raises an error if the service fails for longer than the
-        client's patience. To continue after that, pass the last change as `since` to a
-        new watch.
+        If the service supports long polls, changes arrive immediately; otherwise, they
+        arrive within `poll` seconds. Raise an error if the service fails for longer
+        than the client's patience. To continue after an error, pass the last change as
+        `since` to a new watch.
         """
         exchange = self._conversation.watch(poll, since)
         reply: HttpResponse | ForewarnError | None = None
@@ -170,8 +171,8 @@ class Client(BaseClient[ConnectionPool]):
     def read(self, *, tag: str | None = None, wait: float | None = None) -> Reading:
         """Send exactly one request for the document, without retries.
 
-        With the `tag` of an earlier reading, the service can omit an unchanged
-        document, and wait up to `wait` seconds for a change.
+        If you pass the `tag` of an earlier reading, the service can omit an unchanged
+        document, and waits up to `wait` seconds for a change before it responds.
         """
         return self._run(self._conversation.read(tag, wait))
 
@@ -188,7 +189,7 @@ class Client(BaseClient[ConnectionPool]):
         self.close()
 
     def _run(self, exchange: Exchange[T]) -> T:
-        """Run `exchange` to its end and return its result."""
+        """Run `exchange` to completion and return its result."""
         reply: HttpResponse | ForewarnError | None = None
         try:
             while True:
@@ -219,9 +220,9 @@ def discover_endpoint(
     dhcp_timeout: float = 15.0,
     **options: Unpack[ClientOptions],
 ) -> str:
-    """Search for the service as `Client.discover` does, even if an endpoint is set.
+    """Search for the service like `Client.discover`, even if an endpoint is set.
 
-    `report` receives a sentence before each step that may take a while.
+    `report` is called with a sentence before each step that may take a while.
     """
     from forewarn.client import discovery  # rarely needed
 

@@ -1,7 +1,8 @@
-"""Conversations with the service, without I/O: requests, retries, pauses, long polls.
+"""Conversations with the service, without I/O: requests, retries, pauses and long
+polls.
 
-An exchange is a generator: it yields a request or a pause and receives the response.
-The threaded and the asyncio client share this logic.
+An exchange is a generator that yields a request or a pause and receives the response.
+The threaded and asyncio clients share this logic.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -26,8 +27,8 @@ from forewarn.client.transport.http1 import HttpResponse
 from forewarn.errors import ForewarnError, InvalidInput, Misunderstood
 from forewarn.protocol.types import Document, ScheduledEvent
 
-#: Seconds for which the service may hold a long poll. A dead connection is noticed
-#: after that plus a timeout.
+#: The maximum time in seconds that the service may hold a long poll. A dead connection
+#: is noticed after this time plus a timeout.
 HOLD = 30.0
 _SILENCE = requests.DAY  # without a poll, after which the service disables events
 _BLANKS = 2  # consecutive empty bodies before events count as gone
@@ -38,7 +39,7 @@ Action = TypeVar("Action")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Wait before the next request."""
+    """A wait before the next request."""
 
     seconds: float
 
@@ -49,9 +50,9 @@ Watch: TypeAlias = Generator[ClientRequest | Pause | Change, HttpResponse | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
-    """Settings of a client."""
+    """The settings of a client."""
 
-    endpoint: str  # as error messages name it
+    endpoint: str  # as named in error messages
     timeout: float
     first_timeout: float
     api_version: str
@@ -60,7 +61,7 @@ class ClientSettings:
     chance: Callable[[], float]  # between 0 and 1
 
     def __post_init__(self) -> None:
-        """Reject settings that would only fail with the first request."""
+        """Reject settings that would otherwise fail only on the first request."""
         requests.checked_version(self.api_version)
         if not all(
             0 < seconds <= requests.DAY
@@ -76,7 +77,7 @@ class ClientSettings:
 
 
 class Conversation:
-    """All requests of a client, and its estimate of the service's clock."""
+    """All of a client's requests, and its estimate of the service's clock."""
 
     def __init__(self, settings: ClientSettings) -> None:
         """Use `settings`."""
@@ -132,7 +133,7 @@ class Conversation:
         return (yield from self._with_retries(attempt_once))
 
     def watch(self, poll: float, since: Document | None) -> Watch:
-        """Yield every change, without end."""
+        """Yield every change, indefinitely."""
         if not 0 < poll <= requests.DAY:
             raise InvalidInput(
                 f"poll must be more than 0 and at most {requests.DAY:.0f} seconds"
@@ -151,12 +152,12 @@ class Conversation:
             tag = reading.tag
             may_hold = tag is not None and (sent_tag is None or reading.is_held)
             if change is None or not may_hold:
-                # A long poll has already used up that time.
+                # A long poll has already used up this time.
                 passed = self._settings.monotonic() - began
                 yield Pause(seconds=max(0.0, poll - passed))
 
     def _timeout(self) -> float:
-        """Return the timeout in seconds of a request for events."""
+        """Return the timeout in seconds for an events request."""
         settings, last = self._settings, self._last_response_at
         is_enabled = last is not None and settings.monotonic() - last < _SILENCE
         return settings.timeout if is_enabled else settings.first_timeout
@@ -169,7 +170,7 @@ class Conversation:
         return response
 
     def _with_retries(self, exchange: Callable[[], Exchange[T]]) -> Exchange[T]:
-        """Repeat `exchange` until it succeeds, as the retry rules allow."""
+        """Repeat `exchange` until it succeeds, as far as the retry rules allow."""
         settings = self._settings
         began, attempt = settings.monotonic(), 0
         while True:
@@ -189,7 +190,7 @@ def advance(
     exchange: Generator[Action, HttpResponse | None, object],
     reply: HttpResponse | ForewarnError | None,
 ) -> Action:
-    """Send `reply` to `exchange` and return the next action that it yields."""
+    """Send `reply` to `exchange`, and return the next action that it yields."""
     if isinstance(reply, ForewarnError):
         return exchange.throw(reply)
     return exchange.send(reply)
@@ -198,7 +199,7 @@ def advance(
 def _change_since(
     previous: Document | None, reading: Reading, blanks: int
 ) -> Change | None:
-    """Return the change since `previous`; None if there is none."""
+    """Return the change since `previous`, or None if there is none."""
     is_doubtful = previous is not None and previous.events and 0 < blanks < _BLANKS
     if reading.document is None or is_doubtful:
         return None

@@ -1,7 +1,9 @@
-"""Discovery of the metadata service: well-known address, environment, then DHCP.
+"""Discovery of the metadata service: the well-known address, the environment, then
+DHCP.
 
-Where VMs have no route to 169.254.169.254, option 245 of a DHCP offer contains the
-service's address. The search takes no lease: it sends a DISCOVER without a REQUEST.
+Where VMs have no route to 169.254.169.254, option 245 in a DHCP offer contains the
+service's address. The search takes no lease, because it sends a DISCOVER without a
+REQUEST.
 """
 
 import os
@@ -15,9 +17,9 @@ from typing import Final
 from forewarn.client.endpoint import DEFAULT, VARIABLE, Endpoint, parse
 from forewarn.errors import InvalidInput, Malformed, Unreachable
 
-#: Environment variable in which Azure's scripts keep an address found earlier.
+#: The environment variable in which Azure's scripts store a previously found address.
 _KEPT_ADDRESS = "SCHEDULEDEVENTSIP"
-#: Ports of the service at that address; some clients know only the second one.
+#: The service's ports at that address; some clients know only the second one.
 _PORTS = (80, 8080)
 
 #: Ports of DHCP.
@@ -31,7 +33,7 @@ _NO_PERMISSION = (
     f" capabilities; run it as root, or {_INSTEAD}"
 )
 
-# Why a search found no address; the name of the network card is filled in.
+# Why a search found no address; the network interface's name is filled in.
 _NO_SERVER = "no DHCP server responded on {}; check that one serves this network"
 _NO_OPTION = (
     "the DHCP server on {} does not announce a metadata service; add option 245 to"
@@ -42,13 +44,13 @@ _BAD_OPTION = (
     " the four bytes of the service's address"
 )
 
-_PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two requests; the last is repeated
+_PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two requests; the last repeats
 _MAX_PACKET = 65_536  # bytes; no packet is larger
 
-# Messages, as in RFC 2131 and 2132.
+# Messages, as defined in RFC 2131 and 2132.
 _BOOT_REQUEST, _BOOT_REPLY = 1, 2
 _ETHERNET, _MAC_SIZE = 1, 6
-_BROADCAST = 0x8000  # a flag: a broadcast reaches a machine without an address
+_BROADCAST = 0x8000  # a flag: broadcasts reach a machine without an address
 _COOKIE = b"\x63\x82\x53\x63"
 _OPTIONS_AT = 240  # bytes before the options
 _MIN_SIZE = 300  # bytes; some relays drop smaller packets
@@ -57,7 +59,7 @@ _DISCOVER, _OFFER = 1, 2
 #: op, htype, hlen, hops, xid, secs, flags, four addresses, chaddr, sname, file, cookie.
 _HEAD = struct.Struct("!4BIHH16s16s192s4s")
 
-# Network cards, as in netdevice(7).
+# Network interfaces, as described in netdevice(7).
 _GET_FLAGS, _GET_MAC = 0x8913, 0x8927  # SIOCGIFFLAGS, SIOCGIFHWADDR
 _IFREQ_SIZE, _NAME_SIZE = 40, 16  # bytes of an ifreq, and of the name in it
 _UP = 0x1
@@ -70,7 +72,7 @@ def find(
 ) -> Endpoint:
     """Return the first candidate that `responds`.
 
-    `query` returns the address that DHCP offers and is called last.
+    `query` returns the address that DHCP offers. It is called last.
     """
     tried: list[Endpoint] = []
     for candidate in _candidates(environment, query):
@@ -105,9 +107,9 @@ def _both_ports(host: str) -> Iterator[Endpoint]:
 
 
 def dhcp_problem() -> str | None:
-    """Return why this process cannot use DHCP, with the remedy; None if it can.
+    """Return why this process cannot use DHCP and how to fix it, or None if it can.
 
-    It sends nothing: it opens a socket as `query_dhcp` does, but on loopback.
+    This sends nothing. It opens a socket like `query_dhcp`, but on loopback.
     """
     if sys.platform != "linux":
         return _LINUX_ONLY
@@ -123,7 +125,8 @@ def dhcp_problem() -> str | None:
 def query_dhcp(interface: str | None = None, seconds: float = 15.0) -> str:
     """Return the service's address from the DHCP server (option 245).
 
-    The request goes out via `interface`, by default the first network card that is up.
+    The request is sent through `interface`, by default the first network interface that
+    is up.
     """
     if sys.platform != "linux":
         raise Unreachable(_LINUX_ONLY)
@@ -141,7 +144,7 @@ def query_dhcp(interface: str | None = None, seconds: float = 15.0) -> str:
 
 
 def _discover(udp: socket.socket, card: str, mac: bytes, deadline: float) -> str:
-    """Broadcast DISCOVERs at growing intervals until an offer has the address."""
+    """Broadcast DISCOVERs at growing intervals until an offer contains the address."""
     number = int.from_bytes(os.urandom(4))
     problem = _NO_SERVER
     for attempt in range(1000):
@@ -191,7 +194,7 @@ def _open_socket(card: str) -> socket.socket:
 
 
 def discover_message(number: int, mac: bytes) -> bytes:
-    """Build a DISCOVER from the network card `mac`; `number` is its transaction id."""
+    """Build a DISCOVER from the interface `mac`; `number` is its transaction ID."""
     head = _HEAD.pack(
         _BOOT_REQUEST,
         _ETHERNET,
@@ -210,9 +213,9 @@ def discover_message(number: int, mac: bytes) -> bytes:
 
 
 def offer_in(packet: bytes, number: int, mac: bytes) -> bytes | None:
-    """Return option 245 of an offer; None if the offer does not have it.
+    """Return option 245 in an offer, or None if the offer does not have it.
 
-    Raises `Malformed` if `packet` is not an offer for this transaction.
+    Raise `Malformed` if `packet` is not an offer for this transaction.
     """
     if len(packet) < _OPTIONS_AT:
         raise Malformed("the packet is too short for DHCP")
@@ -229,7 +232,7 @@ def offer_in(packet: bytes, number: int, mac: bytes) -> bytes | None:
 
 def is_address(data: bytes) -> bool:
     """Return whether `data` is the IPv4 address of one machine."""
-    # Not of this network (0), and neither multicast nor broadcast.
+    # Not the local network (0), multicast or broadcast.
     return len(data) == 4 and 0 < data[0] < 224
 
 
@@ -249,14 +252,14 @@ def _options(data: bytes) -> Mapping[int, bytes]:
     return options
 
 
-# --- network cards -----------------------------------------------------------
+# --- network interfaces ------------------------------------------------------
 
 
 def _first_card() -> str:
     for _, card in socket.if_nameindex():
         (flags,) = struct.unpack_from("H", _ioctl(card, _GET_FLAGS), _NAME_SIZE)
         (kind,) = struct.unpack_from("H", _ioctl(card, _GET_MAC), _NAME_SIZE)
-        if flags & _UP and kind == _ETHERNET:  # loopback and tunnels are other kinds
+        if flags & _UP and kind == _ETHERNET:  # loopback and tunnels have other types
             return card
     raise Unreachable(
         "no Ethernet interface is up, so DHCP cannot be used; bring one up, or"
@@ -279,7 +282,7 @@ def _mac_of(card: str) -> bytes:
 
 
 def _ioctl(card: str, operation: int) -> bytes:
-    """Query the kernel about `card`: it reports this namespace, /sys might not."""
+    """Query the kernel about `card`: it reports this namespace; /sys may not."""
     import fcntl  # available on Linux
 
     ifreq = card.encode()[: _NAME_SIZE - 1].ljust(_IFREQ_SIZE, b"\0")

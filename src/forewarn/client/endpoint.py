@@ -1,4 +1,4 @@
-"""Endpoint of the metadata service, parsed from a URL."""
+"""The endpoint of the metadata service, parsed from a URL."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from forewarn.errors import InvalidInput
 
 #: The address in Azure's documentation.
 DEFAULT = "http://169.254.169.254"
-#: Environment variable for the endpoint if no argument names it.
+#: The environment variable for the endpoint if no argument sets it.
 VARIABLE = "FOREWARN_ENDPOINT"
 
-#: Paths that may follow the base URL, longest first; they are removed.
+#: Paths that may follow the base URL and are removed, longest first.
 _ENDINGS = ("/metadata/scheduledevents", "/metadata/instance", "/metadata")
 _EXAMPLE = f"for example, {DEFAULT}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Host, port and path prefix of a metadata service."""
+    """The host, port and path prefix of a metadata service."""
 
     host: str
     port: int = 80
-    prefix: str = ""  # begins with a slash, or is empty
+    prefix: str = ""  # begins with a slash or is empty
 
     @property
     def authority(self) -> str:
@@ -31,17 +31,17 @@ class Endpoint:
         return host if self.port == 80 else f"{host}:{self.port}"
 
     def __str__(self) -> str:
-        """Format it as a base URL."""
+        """Format the endpoint as a base URL."""
         return f"http://{self.authority}{self.prefix}"
 
 
 def find(given: str | None, environment: Mapping[str, str]) -> Endpoint:
-    """Parse `given`, else the environment's endpoint, else the default."""
+    """Parse `given`, or else the environment's endpoint, or else the default."""
     return parse(given or environment.get(VARIABLE) or DEFAULT)
 
 
 def parse(text: str) -> Endpoint:
-    """Parse a base URL, with or without /metadata and what follows it."""
+    """Parse a base URL, with or without /metadata and anything that follows it."""
     parts = _split(text)
     try:
         host, port = parts.hostname, parts.port

@@ -1,4 +1,4 @@
-"""Requests of the client, as values that include their timeout."""
+"""The client's requests, as values that include their timeout."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from forewarn.formats import is_utf8
 from forewarn.protocol.codec import encode_start_requests
 from forewarn.protocol.types import ScheduledEvent
 
-DAY = 86_400.0  # seconds; the longest wait, also the limit of sockets and locks
+DAY = 86_400.0  # seconds; the longest wait and the limit for sockets and locks
 
 _EVENTS = "/metadata/scheduledevents"
 _INSTANCE = "/metadata/instance"
@@ -27,7 +27,7 @@ class ClientRequest:
 
     method: str
     path: str  # after the endpoint's prefix
-    timeout: float  # seconds, from the first byte sent to the last one received
+    timeout: float  # seconds, from the first byte sent to the last byte received
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
 
@@ -37,8 +37,8 @@ def for_document(
 ) -> ClientRequest:
     """Build a request for the document.
 
-    With `tag`, the service responds 304 if nothing has changed since. With `wait`, it
-    may hold the request for up to that many seconds until something changes.
+    With `tag`, the service responds with 304 if nothing has changed since then. With
+    `wait`, it may hold the request for up to that many seconds until something changes.
     """
     headers = dict(_COMMON_HEADERS)
     if tag is not None:
@@ -60,7 +60,7 @@ def for_document(
 def for_approval(
     version: str, events: Sequence[ScheduledEvent | str], *, timeout: float
 ) -> ClientRequest:
-    """Build a request that approves `events`, given as events or as ids."""
+    """Build a request that approves `events`, given as events or as IDs."""
     ids = [event if isinstance(event, str) else event.id for event in events]
     if not ids or not all(ids):
         raise InvalidInput("no event to approve; pass at least one event ID")
@@ -77,7 +77,7 @@ def for_approval(
 
 
 def for_instance(version: str, *, timeout: float) -> ClientRequest:
-    """Build a request for the instance metadata of this VM."""
+    """Build a request for this VM's instance metadata."""
     return ClientRequest(
         method="GET",
         path=f"{_INSTANCE}?api-version={checked_version(version)}",
@@ -87,7 +87,7 @@ def for_instance(version: str, *, timeout: float) -> ClientRequest:
 
 
 def checked_version(version: str) -> str:
-    """Return `version` if it is safe in a query string; raise `InvalidInput` if not."""
+    """Return `version` if it is safe in a query; otherwise raise `InvalidInput`."""
     plain = version.replace("-", "")
     if not (plain.isascii() and plain.isalnum()):
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Parsed responses of the service: a document, an instance, or an error."""
+"""Parsed responses from the service: a document, an instance or an error."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from forewarn.protocol.types import Document
 _NOT_MODIFIED = 304
 _YEARS = range(1970, 9000)  # of a plausible clock; later dates could overflow
 
-#: Hints for each error status.
+#: Hints for error statuses.
 _ADVICE = {
     400: "bad request; retrying will not help",
     403: "a firewall or proxy in front of the service may have rejected the request;"
@@ -29,7 +29,7 @@ _REDIRECT = (
     " proxy responded instead"
 )
 
-#: Path of each field within `compute`.
+#: The path of each field within `compute`.
 _COMPUTE_PATHS: Mapping[str, tuple[str, ...]] = {
     "vm_id": ("vmId",),
     "computer_name": ("osProfile", "computerName"),
@@ -54,7 +54,7 @@ class Reading:
     document: Document | None  # None if unchanged since the tag that was sent
     tag: str | None  # for the next request; None if the service sends no ETag
     is_held: bool  # whether the service supports long polls
-    is_blank: bool = False  # an empty body: no events, or no change
+    is_blank: bool = False  # an empty body: no events or no change
     reckoning: ClockEstimate | None = None  # None if the response had no date
     # The raw status, headers and body; None if no request was sent.
     answer: HttpResponse | None = field(default=None, compare=False, repr=False)
@@ -64,12 +64,12 @@ class Reading:
 class Instance:
     """This VM's metadata; fields that the service does not report are empty.
 
-    `raw` keeps everything that was received.
+    `raw` contains everything that was received.
     """
 
     name: str  # as in the resources of events
     vm_id: str = ""
-    computer_name: str = ""  # its host name
+    computer_name: str = ""  # its hostname
     location: str = ""
     zone: str = ""
     resource_group: str = ""
@@ -171,7 +171,7 @@ def _tag(text: str | None) -> str | None:
 
 
 def clock_estimate_of(response: HttpResponse) -> ClockEstimate | None:
-    """Return the service's clock from the Date header; None without a usable one."""
+    """Return the service's clock from the Date header, or None without a usable one."""
     date = parse_date(response.headers.get("date"))
     if date is None or date.year not in _YEARS:
         return None
@@ -190,7 +190,7 @@ def _rate(text: str) -> float:
 
 
 def _retry_after(response: HttpResponse) -> float | None:
-    """Return the seconds until the next attempt: Retry-After is seconds or a date."""
+    """Return the seconds until the next attempt; Retry-After is seconds or a date."""
     text = response.headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():
         return float(text[:9])
@@ -204,7 +204,7 @@ def _retry_after(response: HttpResponse) -> float | None:
 
 
 def instance_from(plain: object) -> Instance:
-    """Parse the response of /metadata/instance; only the name is required."""
+    """Parse the response from /metadata/instance; only the name is required."""
     compute = _at(plain, "compute")
     name = _text(_at(compute, "name"))
     if not isinstance(plain, dict) or not name:
@@ -222,7 +222,7 @@ def instance_from(plain: object) -> Instance:
 
 
 def _tags(compute: object) -> Mapping[str, str]:
-    """Parse the list of tags; api-versions before 2019-06-04 have a string instead."""
+    """Parse the list of tags; before api-version 2019-06-04, tags are a string."""
     listed = _at(compute, "tagsList")
     if isinstance(listed, list):
         pairs = [(_text(_at(tag, "name")), _at(tag, "value")) for tag in listed]

@@ -1,7 +1,8 @@
-"""Retry rules: which failed requests are repeated, and after which delays.
+"""Retry rules: which failed requests are repeated, and after what delay.
 
 Every request may be repeated, even an approval, because approving twice is harmless. A
-request that the service rejects as wrong is final: it would be rejected again.
+request that the service rejects as invalid is final, because it would be rejected
+again.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,8 @@ from forewarn.errors import ForewarnError, Misunderstood, Refused, Unreachable
 
 #: The longest delay that Retry-After can impose, in seconds.
 _LONGEST = 60.0
-#: Largest random addition to a delay, as a fraction, so that VMs do not retry in step.
+#: The largest random addition to a delay, as a fraction, so that VMs do not retry in
+#: step.
 _JITTER = 0.25
 
 _SLOW = (1.0, 2.0, 5.0, 10.0)  # seconds
@@ -19,11 +21,11 @@ _SLOW = (1.0, 2.0, 5.0, 10.0)  # seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RetryRule:
-    delays: tuple[float, ...] = (0.5, 1.0, 2.0, 5.0, 10.0)  # the last one is repeated
+    delays: tuple[float, ...] = (0.5, 1.0, 2.0, 5.0, 10.0)  # the last value is repeated
     patience: float = 0.0  # minimum seconds of retries, unless retries are off
 
 
-#: By status; all other statuses below 500 are final.
+#: Delays by status; all other statuses below 500 are final.
 _BY_STATUS: Mapping[int, _RetryRule] = {
     404: _RetryRule(delays=_SLOW),  # the endpoint may not be up yet
     # The service is being updated, which takes at most 70 seconds.
@@ -52,9 +54,9 @@ def _rule_for(error: ForewarnError) -> _RetryRule | None:
 
 
 def delay(error: ForewarnError, attempt: int, chance: float = 0.0) -> float | None:
-    """Return the seconds to wait before the next attempt; None if there is none.
+    """Return the seconds to wait before the next attempt, or None if there is none.
 
-    `attempt` counts consecutive failures from 0; `chance` is between 0 and 1.
+    `attempt` counts consecutive failures from 0. `chance` is between 0 and 1.
     """
     rule = _rule_for(error)
     if rule is None:
@@ -67,6 +69,6 @@ def delay(error: ForewarnError, attempt: int, chance: float = 0.0) -> float | No
 
 
 def patience_for(error: ForewarnError, patience: float) -> float:
-    """Return for how many seconds to retry after `error`."""
+    """Return how many seconds to keep retrying after `error`."""
     rule = _rule_for(error)
     return patience if rule is None or not patience else max(rule.patience, patience)

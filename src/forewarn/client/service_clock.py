@@ -1,8 +1,8 @@
 """Clock estimate: the service's time, derived from its responses.
 
 A VM's own clock may be wrong, or may be set while a program runs. The remaining time is
-therefore computed from the service's `Date` header and the monotonic time since. A
-service whose clock runs faster, or is moved by hand, reports its rate.
+therefore computed from the service's `Date` header and the monotonic time since then. A
+service whose clock runs faster or is advanced manually reports its rate.
 """
 
 import time
@@ -25,7 +25,7 @@ class ClockEstimate:
     rate: float = 1.0  # service seconds per real second; 0 for a manual clock
 
     def now(self, monotonic: float) -> datetime:
-        """Return the service's time, at most `datetime.max`."""
+        """Return the service's time, capped at `datetime.max`."""
         try:
             return self.date + timedelta(seconds=(monotonic - self.at) * self.rate)
         except OverflowError:
@@ -36,7 +36,10 @@ class ClockEstimate:
         return (moment - self.now(monotonic)).total_seconds()
 
     def wait_until(self, moment: datetime, monotonic: float) -> float | None:
-        """Return real seconds until `moment`; None if a manual clock is before it."""
+        """Return the real seconds until `moment`.
+
+        Return None if a manual clock has not reached it.
+        """
         seconds = self.seconds_until(moment, monotonic)
         if seconds <= 0:
             return 0.0
@@ -49,8 +52,8 @@ def better_estimate(
     """Return the better of two estimates of the same service's clock.
 
     A Date header has whole seconds and takes time to arrive, so the true time is never
-    earlier. If two estimates nearly agree, the later time is closer to the truth. If
-    they do not, the clock was set, and the newer estimate counts.
+    earlier. If two estimates nearly agree, the later time is closer to the truth.
+    Otherwise, the clock was set, and the newer estimate counts.
     """
     if previous is None or previous.rate != latest.rate:
         return latest
@@ -60,7 +63,7 @@ def better_estimate(
 
 
 class ServiceClock:
-    """Estimates the service's time from the dates of its responses; thread-safe.
+    """Estimates the service's time from the dates in its responses; thread-safe.
 
     Until the first response, it uses this machine's time.
     """
@@ -90,11 +93,14 @@ class ServiceClock:
         return self._estimate.seconds_until(moment, self._monotonic())
 
     def wait_until(self, moment: datetime) -> float | None:
-        """Return real seconds until `moment`; None if a manual clock is before it."""
+        """Return the real seconds until `moment`.
+
+        Return None if a manual clock has not reached it.
+        """
         return self._estimate.wait_until(moment, self._monotonic())
 
     def real(self, seconds: float) -> float:
-        """Convert the service's seconds to real ones; unchanged for a manual clock."""
+        """Convert service seconds to real seconds, except for manual clocks."""
         return seconds / self.rate if self.rate else seconds
 
     @property

@@ -1,1 +1,1 @@
-"""Settings of the service, and where their values come from."""
+"""Settings of the service, and the sources of their values."""

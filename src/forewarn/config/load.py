@@ -27,7 +27,7 @@ class SettingSources:
 
 
 def load(sources: SettingSources) -> Config:
-    """Merge the settings of all `sources` and check them."""
+    """Merge and check the settings from all `sources`."""
     _check_keys(sources)
     values = {setting.name: _value(setting, sources) for setting in SETTINGS}
     directory = state_directory(sources.environment)
@@ -56,7 +56,7 @@ def _check_control(config: Config) -> None:
 
 
 def _targets(config: Config, environment: Mapping[str, str]) -> tuple[Target, ...]:
-    """Resolve all notification targets; those of `--webhook` come first."""
+    """Resolve all notification targets; those from `--webhook` come first."""
     secrets = config.webhook_secret or ()
     unnamed = [
         replace(target_of(url), secrets=secrets)

@@ -1,4 +1,4 @@
-"""All settings of the service, each a field of `Config` with every way to set it.
+"""All settings of the service; each is a field of `Config` with every way to set it.
 
 The command line, the environment, the configuration file and the reference page are all
 generated from `SETTINGS`.
@@ -41,10 +41,10 @@ from forewarn.protocol.versions import DateForm
 
 _T = TypeVar("_T")
 
-#: Prefix of a SQLite store URL.
+#: The prefix of SQLite store URLs.
 SQLITE = "sqlite:///"
 
-#: Prefixes of a PostgreSQL store URL.
+#: The prefixes of PostgreSQL store URLs.
 POSTGRES = ("postgresql://", "postgres://")
 
 
@@ -53,7 +53,7 @@ _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\*")
 
 
 def _read_clock(value: object) -> str:
-    """Parse the name of a clock."""
+    """Parse a clock's name."""
     text = read_text(value)
     rate_of(text)
     return text
@@ -86,7 +86,7 @@ def _read_proxy(value: object) -> str:
 
 
 def _read_proxies(value: object) -> tuple[str, ...]:
-    """Parse a list of addresses; `none` is the empty one."""
+    """Parse a list of addresses; `none` means an empty list."""
     return () if value in ("none", ["none"]) else _proxies(value)
 
 
@@ -108,22 +108,22 @@ _read_connections = whole_number(1, 10_000_000, unit="connections", is_text=True
 class Setting:
     """One setting, and every way to set it."""
 
-    name: str  # of the `Config` field; the flag has dashes
+    name: str  # the `Config` field's name; the flag has dashes
     key: str  # section.name in the configuration file
     default: object
     read: Reader[Any]
     help: str
-    metavar: str | None  # empty for a switch; None if there is no flag
+    metavar: str | None  # empty for a switch; None without a flag
     shown_default: str
 
     @property
     def variable(self) -> str:
-        """The name of its environment variable."""
+        """The name of the environment variable."""
         return f"FOREWARN_{self.name.upper()}"
 
     @property
     def option(self) -> str:
-        """The name of its command-line flag."""
+        """The name of the command-line flag."""
         return f"--{self.name.replace('_', '-')}"
 
 
@@ -247,7 +247,7 @@ class Config:
         default="nothing",
         metavar="nothing|operator|script|NAME",
     )
-    driver_command: tuple[str, ...] | None = _setting(  # None if it runs no command
+    driver_command: tuple[str, ...] | None = _setting(  # None: runs no command
         "driver.command",
         read_command,
         "command that the `script` driver runs; in the file, a string or a list of"
@@ -303,7 +303,7 @@ class Config:
         " response",
         default=256,
     )
-    connections: int | None = _setting(  # None to derive it from the limit on files
+    connections: int | None = _setting(  # None to derive it from the open file limit
         "metadata.connections",
         _read_connections,
         "maximum number of connections in total; further ones are closed immediately",
@@ -375,7 +375,7 @@ class Config:
         shown_default="messages are not signed",
         is_secret=True,
     )
-    notify_targets: tuple[Target, ...] = _setting(  # those of `webhook` come first
+    notify_targets: tuple[Target, ...] = _setting(  # targets from `webhook` come first
         "notify.targets",
         read_targets,
         "additional notification targets, as tables; see"
@@ -444,7 +444,7 @@ class Config:
         default=0,
         shown_default="0 (no delay)",
     )
-    seed: int | None = _setting(  # None if ids and jitter are random
+    seed: int | None = _setting(  # None if IDs and jitter are random
         "rehearsal.seed",
         whole_number(0, 2**53, is_text=True),
         "make IDs, jitter and faults reproducible; requires --store memory",
@@ -467,7 +467,7 @@ class Config:
 
     @property
     def is_open(self) -> bool:
-        """Whether clients may choose the VM that they act as."""
+        """Return whether clients may choose the VM that they act as."""
         return self.open or all(address.is_loopback for address in self.metadata)
 
 

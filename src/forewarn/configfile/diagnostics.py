@@ -1,6 +1,6 @@
 """Errors and warnings about a configuration file, with line numbers.
 
-All of them are collected, so that a user can fix them at once.
+All errors and warnings are collected, so that a user can fix them together.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ class Diagnostics:
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """Errors that prevent the start, one sentence each, ordered by line."""
+        """Errors that prevent startup, one sentence each, ordered by line."""
         return self._sentences(self._errors)
 
     @property
@@ -52,7 +52,7 @@ class Location:
 
     @property
     def folder(self) -> Path:
-        """The folder of the file; relative paths in the file start there."""
+        """The file's directory, which relative paths in the file are based on."""
         return self.diagnostics.file.parent
 
     def below(self, key: str | int, label: str | None = None) -> "Location":
@@ -73,7 +73,7 @@ class Location:
         self.diagnostics.add(self.path, self._labeled(sentence), is_error=True)
 
     def refuse_parts(self, problems: Iterable[Problem]) -> None:
-        """Add an error for each problem with a part of this value."""
+        """Add an error for each problem in a part of this value."""
         for path, sentence in problems:
             part = self
             for key in path:

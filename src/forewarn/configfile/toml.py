@@ -1,4 +1,5 @@
-"""TOML files: a reader whose errors name the line, and the lines of all keys.
+"""TOML files: a reader that reports line numbers in errors and records every key's
+line.
 
 `tomllib` does not report the lines of keys. This module scans only text that `tomllib`
 has parsed, so the text is well-formed.
@@ -21,8 +22,8 @@ _MAX_MIB = 64
 #: The largest file that is read, equal to the largest fleet that the API accepts.
 MAX_BYTES = _MAX_MIB * 1024 * 1024
 
-#: The maximum number of parts of a dotted key. The memory and time that `tomllib` needs
-#: grow with its square: 1 GB for a key of 32 kB.
+#: The maximum number of parts in a dotted key. The memory and time that `tomllib` needs
+#: grow with its square: 1 GB for a 32 kB key.
 _MAX_PARTS = 8
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
 _LONG_KEY = re.compile(rf"(?:{_PART}){{{_MAX_PARTS}}}")
@@ -39,7 +40,7 @@ _KEY = re.compile(
     r"""[ \t]*(?:([A-Za-z0-9_-]+)|("(?:\\.|[^"\\])*"|'[^']*'))[ \t]*(\.?)"""
 )
 _OTHER = re.compile(r"[^,\]}#\n]*")  # a number, a date, true or false
-#: A unit inside which no key begins: a string, a comment, a word, or other text.
+#: A unit in which no key begins: a string, a comment, a word or other text.
 _TOKEN = re.compile(
     rf"{_STRING.pattern}|#[^\n]*+|[A-Za-z0-9_-]++|[^\"'#A-Za-z0-9_-]++", re.DOTALL
 )
@@ -52,7 +53,7 @@ class KeyLines:
     by_path: Mapping[KeyPath, int] = field(default_factory=dict)
 
     def of(self, path: KeyPath) -> int:
-        """Return the line of `path`, or of the innermost table around it."""
+        """Return the line of `path`, or of the innermost table that contains it."""
         above = (path[:end] for end in range(len(path), 0, -1))
         return next(
             (self.by_path[prefix] for prefix in above if prefix in self.by_path), 1
@@ -65,13 +66,13 @@ def read_bytes(
     *,
     if_missing: str = "",
 ) -> bytes:
-    """Read a file; raise `error` with the reason.
+    """Read a file; on failure, raise `error` with the reason.
 
     `if_missing` is added to the message if the file does not exist.
     """
     try:
         with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)  # `decode` refuses one that is larger
+            return file.read(MAX_BYTES + 1)  # `decode` refuses a larger file
     except OSError as problem:
         why = (problem.strerror or str(problem)).lower()
         advice = if_missing if isinstance(problem, FileNotFoundError) else ""
@@ -81,7 +82,7 @@ def read_bytes(
 def decode(
     content: bytes, name: object, error: type[ForewarnError] = InvalidInput
 ) -> str:
-    """Decode the text of the file `name`; all lines then end in a line feed only."""
+    """Decode the text of the file `name`, and convert all line ends to line feeds."""
     if len(content) > MAX_BYTES:
         raise error(f"{name} is too large; the maximum is {_MAX_MIB} MiB")
     try:
@@ -111,13 +112,13 @@ def parse(
 
 
 def _long_key_line(text: str) -> int | None:
-    """Return the line of the first key with too many parts; None if there is none."""
+    """Return the line of the first key with too many parts, or None."""
     if not _LONG_KEY.search(text):  # much faster than matching each token
         return None
     at = 0
     while not _LONG_KEY.match(text, at):
         token = _TOKEN.match(text, at)
-        if token is None:  # the end of the text, or an unterminated string
+        if token is None:  # end of the text, or an unterminated string
             return None
         at = token.end()
     return text.count("\n", 0, at) + 1
@@ -131,20 +132,20 @@ def load(
 
 
 def lines_of(text: str) -> KeyLines:
-    """Return the line of every key and of every array entry."""
+    """Return the line of every key and every array entry."""
     scan = _Scan(text)
     scan.run()
     return KeyLines(by_path=scan.lines)
 
 
 class _Scan:
-    """One pass through the text."""
+    """A single pass over the text."""
 
     def __init__(self, text: str) -> None:
         self.lines: dict[KeyPath, int] = {}
         self._text = text
         self._at = 0
-        self._counted = (0, 1)  # offset up to which lines are counted, and its line
+        self._counted = (0, 1)  # offset up to which lines are counted; its line
         self._arrays: dict[KeyPath, int] = {}  # arrays of tables, with their last index
 
     def run(self) -> None:
@@ -205,7 +206,7 @@ class _Scan:
             self._at = max(literal.end() if literal else 0, self._at + 1)
 
     def _entries(self, end: str) -> Iterator[int]:
-        """Move to each entry in turn and yield its index, until `end` is passed."""
+        """Move to each entry in turn, and yield its index until `end` is passed."""
         index = 0
         while self._skip_blank() and not self._skip(end):
             yield index
@@ -233,7 +234,7 @@ class _Scan:
         return self._at < len(self._text)
 
     def _skip(self, sign: str) -> bool:
-        """Skip `sign`; return whether it was next."""
+        """Skip `sign` if it is next; return whether it was."""
         is_next = self._text.startswith(sign, self._at)
         self._at += len(sign) if is_next else 0
         return is_next

@@ -1,10 +1,10 @@
-"""Readers of values: text, words, numbers, addresses, lists and tables.
+"""Readers for values: text, words, numbers, addresses, lists and tables.
 
 1. A value comes from a file, an option, an environment variable or a request. A reader
-   returns it typed, or raises InvalidInput with what was expected.
-2. A reader does not know where its value is. Its caller adds the place, with `at` or
-   with the paths in `InvalidParts`.
-3. A list or a table reports the problems of all of its parts at once.
+   returns the typed value, or raises InvalidInput with the expected form.
+2. A reader does not know the location of its value. The caller adds the location, using
+   `at` or the paths in `InvalidParts`.
+3. Readers of lists and tables report problems in all parts together.
 """
 
 import json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
 _LONGEST = 60  # characters of a value in an error
-_SIMILAR = 0.6  # minimum similarity, of 1, for a suggestion
+_SIMILAR = 0.6  # minimum similarity, out of 1, for a suggestion
 _SWITCHES: Mapping[str, bool] = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
     **dict.fromkeys(("0", "false", "no", "off"), False),
@@ -42,13 +42,13 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
 _T = TypeVar("_T")
 _Word = TypeVar("_Word", bound=str)
 
-#: Keys and list indexes from the outside in: ("rules", 0, "approve").
+#: Keys and list indexes, outermost first: ("rules", 0, "approve").
 KeyPath: TypeAlias = tuple[str | int, ...]
 
-#: Parses a value; raises `InvalidInput` with what was expected.
+#: Parses a value; raises `InvalidInput` with the expected form.
 Reader: TypeAlias = Callable[[object], _T]
 
-#: A problem with a part of a value: the path to the part, and a sentence.
+#: A problem with part of a value: the path to the part, and a sentence.
 Problem: TypeAlias = tuple[KeyPath, str]
 
 
@@ -56,7 +56,7 @@ Problem: TypeAlias = tuple[KeyPath, str]
 
 
 class InvalidParts(InvalidInput):
-    """Some parts of a list or table are invalid; the message has the first one."""
+    """Parts of a list or table are invalid; the message describes the first problem."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         """Create the error for one or more problems."""
@@ -68,7 +68,7 @@ class InvalidParts(InvalidInput):
 
 @contextmanager
 def at(place: str) -> Iterator[None]:
-    """Add `place` to any InvalidInput."""
+    """Add `place` to any `InvalidInput`."""
     try:
         yield
     except InvalidInput as error:
@@ -76,7 +76,7 @@ def at(place: str) -> Iterator[None]:
 
 
 def _problems_of(error: InvalidInput, part: str | int) -> Iterator[Problem]:
-    """Yield the problems of `part` of a value, with paths from that value."""
+    """Yield the problems with `part` of a value, with paths from that value."""
     inner = error.problems if isinstance(error, InvalidParts) else [((), str(error))]
     return (((part, *path), sentence) for path, sentence in inner)
 
@@ -87,7 +87,7 @@ def invalid_value(expected: str, value: object) -> InvalidInput:
 
 
 def toml_value(value: object) -> str:
-    """Format a value as in TOML, shortened; a table or a list only by its kind."""
+    """Format a value in TOML syntax, shortened; tables and lists only by their kind."""
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
@@ -95,15 +95,15 @@ def toml_value(value: object) -> str:
     try:
         is_json = value is None or isinstance(value, str | bool)
         text = json.dumps(value, ensure_ascii=False) if is_json else str(value)
-    except ValueError:  # more digits than Python formats
+    except ValueError:  # more digits than Python can format
         return "a very long number"
     text = text.encode(errors="backslashreplace").decode()  # JSON may hold surrogates
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word most similar to `word`; None if none is similar."""
-    from difflib import get_close_matches  # imported late: needed for errors only
+    """Return the known word most similar to `word`, or None if none is similar."""
+    from difflib import get_close_matches  # imported late, because only errors need it
 
     by_lower = {candidate.lower(): candidate for candidate in known}
     matches = get_close_matches(word.lower(), by_lower, 1, _SIMILAR)
@@ -111,13 +111,13 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def suggestion(word: object, known: Iterable[str]) -> str:
-    """Return a "did you mean" suffix for a sentence; empty without a similar word."""
+    """Return a "did you mean" suffix for a sentence, or "" without a similar word."""
     near = nearest(word, known) if isinstance(word, str) else None
     return "" if near is None else f'; did you mean "{near}"?'
 
 
 def renamed(word: str, known: Iterable[str]) -> str:
-    """Return a suffix with the new name of `word`; empty if it was not renamed."""
+    """Return a suffix with the new name of `word`, or "" if it was not renamed."""
     now = next((name for name in known if name in RENAMED.get(word, ())), None)
     return "" if now is None else f'; it is now called "{now}"'
 
@@ -142,7 +142,7 @@ def read_text(value: object) -> str:
 
 
 def matching(pattern: re.Pattern[str], expected: str) -> Reader[str]:
-    """Return a reader for text that matches `pattern` as a whole."""
+    """Return a reader for text that fully matches `pattern`."""
 
     def read(value: object) -> str:
         if isinstance(value, str) and pattern.fullmatch(value):
@@ -183,7 +183,7 @@ def read_flag(value: object) -> bool:
 
 
 def read_switch(value: object) -> bool:
-    """Parse true or false, which may be a word such as "yes" or "off"."""
+    """Parse true or false, or a word for them such as "yes" or "off"."""
     word = value.strip().lower() if isinstance(value, str) else ""
     return _SWITCHES[word] if word in _SWITCHES else read_flag(value)
 
@@ -206,7 +206,7 @@ def secret(read: Reader[_T], expected: str) -> Reader[_T]:
 def number(
     unit: str, least: float, most: float, *, is_text: bool = False
 ) -> Reader[float]:
-    """Return a reader for numbers from `least` to `most`; text counts if `is_text`."""
+    """Return a reader for numbers from `least` to `most`; `is_text` allows strings."""
     expected = f"a number of {unit} from {least:g} to {most:.0f}"
 
     def read(value: object) -> float:
@@ -234,7 +234,7 @@ def whole_number(
 
 
 def as_number(value: object, *, is_text: bool = False) -> float:
-    """Return a number; NaN if the value is not one."""
+    """Return a number, or NaN if the value is not a number."""
     if isinstance(value, str) and is_text:
         try:
             return float(value)
@@ -261,7 +261,7 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can connect to this address."""
+        """Return whether only this machine can connect to this address."""
         ip = parse_ip(self.host)
         return self.host == "localhost" if ip is None else ip.is_loopback
 
@@ -278,8 +278,8 @@ def read_address(value: object) -> Address:
 
 
 def parse_ip(text: object) -> "IPv4Address | IPv6Address | None":
-    """Parse an IP address; None if `text` is not one."""
-    from ipaddress import ip_address  # imported late: large, and not always needed
+    """Parse an IP address, or return None if `text` is not one."""
+    from ipaddress import ip_address  # imported late: large and not always needed
 
     try:
         return ip_address(text) if isinstance(text, str) else None
@@ -288,7 +288,7 @@ def parse_ip(text: object) -> "IPv4Address | IPv6Address | None":
 
 
 def split_url(value: object) -> SplitResult | None:
-    """Split an http or https URL; None if it is not one."""
+    """Split an http or https URL, or return None if it is not one."""
     if not isinstance(value, str) or not _URL.fullmatch(value):
         return None
     try:
@@ -310,7 +310,7 @@ def list_of(
     is_unique: bool = False,
     split: Callable[[str], Sequence[str]] | None = None,
 ) -> Reader[tuple[_T, ...]]:
-    """Return a reader for a list; `split` converts text to a list, if allowed."""
+    """Return a reader for a list; `split` converts a string to a list, if allowed."""
 
     def read_list(value: object) -> tuple[_T, ...]:
         items = split(value) if split and isinstance(value, str) else value
@@ -340,7 +340,7 @@ def read_parts(
     *,
     unknown: Callable[[str, Iterable[str]], str] = unknown_key,
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """Read a table; return the valid values, and the problems of the others."""
+    """Read a table; return the valid values and the problems with the others."""
     if not isinstance(table, dict):
         return {}, [((), str(invalid_value("a table", table)))]
     values: dict[str, Any] = {}
@@ -364,8 +364,8 @@ def read_table(table: object, readers: Mapping[str, Reader[Any]]) -> dict[str, A
 
 
 def inline_toml(value: object) -> object:
-    """Parse text as a TOML value, as in the environment; return anything else as is."""
-    import tomllib  # imported late: most values are not TOML
+    """Parse TOML text, as used in the environment; return any other value unchanged."""
+    import tomllib  # imported late, because most values are not TOML
 
     if not isinstance(value, str):
         return value

@@ -1,1 +1,1 @@
-"""Domain rules, all pure: no clock, no id generation, no logging, no I/O."""
+"""Domain rules, all pure: no clock, no ID generation, no logging, no I/O."""

@@ -21,7 +21,7 @@ _DAY = 86_400  # seconds
 
 
 class FaultTrait(StrEnum):
-    """Special property of a kind: its own option, or a limited scope."""
+    """Special property of a fault kind: an extra option or a limited scope."""
 
     DELAY = "delay"
     RETRY_AFTER = "retry_after"
@@ -30,7 +30,7 @@ class FaultTrait(StrEnum):
 
 
 class FaultKind(StrEnum):
-    """What goes wrong."""
+    """The kinds of faults."""
 
     text: str  # what happens to requests, for the portal
     help: str  # on the command line; kinds with the same help share a line
@@ -111,12 +111,12 @@ class FaultKind(StrEnum):
 
 
 def takers(option: FaultTrait) -> str:
-    """Return the names of the kinds that accept `option`, joined by "and"."""
+    """Return the names of the kinds that support `option`, joined by "and"."""
     return " and ".join(sorted(kind for kind in FaultKind if kind.trait is option))
 
 
 class FaultOn(StrEnum):
-    """Which requests a fault applies to."""
+    """The requests that a fault applies to."""
 
     ANY = "any"
     READ = "read"  #: GET
@@ -125,20 +125,20 @@ class FaultOn(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One fault; it ends when the first of its limits is reached."""
+    """One fault, which ends when it reaches the first of its limits."""
 
     kind: FaultKind
     on: FaultOn = FaultOn.ANY
     vms: tuple[str, ...] = ()  # empty for all VMs
     count: int | None = None  # requests it applies to; None if unlimited
-    probability: float = 1.0  # that it applies to a request
+    probability: float = 1.0  # the probability that it applies to a request
     seconds: float | None = None  # of real time; None if it lasts until cleared
     delay: float = _DELAY  # seconds of real time, for slow responses
     retry_after: int = _RETRY_AFTER  # seconds, in a 429 or 503
 
     @property
     def text(self) -> str:
-        """What happens to the requests that it applies to."""
+        """What happens to the requests that the fault applies to."""
         parts = [self.kind.text]
         if self.kind.trait is FaultTrait.DELAY:
             parts.append(f"by {self.delay:.15g} s")
@@ -147,7 +147,7 @@ class Fault:
         return " ".join(parts)
 
 
-#: Checks for invalid faults, each with a message that names the remedy.
+#: Validity checks for faults, each with an error message that names the remedy.
 _INVALID: Sequence[tuple[Callable[[Fault], bool], str]] = (
     (
         lambda fault: fault.count is not None and fault.count < 1,
@@ -206,7 +206,7 @@ def fault_of(
     delay: float | None = None,
     retry_after: int | None = None,
 ) -> Fault:
-    """Parse a fault as users write it; None stands for the default."""
+    """Parse a fault as entered by a user; None stands for the default."""
     fault_kind = read_choice(FaultKind, kind, "kind")
     options = {FaultTrait.DELAY: delay, FaultTrait.RETRY_AFTER: retry_after}
     for option, value in options.items():

@@ -15,8 +15,8 @@ _SILENCE = timedelta(hours=24)
 #: Valid names of VMs, groups, hosts and tokens.
 NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")
 
-#: Valid names of new VMs, groups and hosts. Scripts of drivers take them as arguments
-#: and may use them in paths, so they are neither options nor folders.
+#: Valid names of new VMs, groups and hosts. Driver scripts receive them as arguments
+#: and may use them in paths, so they must not look like options or directories.
 NEW_NAME = re.compile(rf"(?!-|\.\.?$){NAME.pattern}")
 
 _DIGITS = re.compile(r"(\d+)")
@@ -54,7 +54,7 @@ class AutoApproval(StrEnum):
 
 
 class EvictionPolicy(StrEnum):
-    """The fate of a spot VM when its Preempt completes."""
+    """What happens to a spot VM when its Preempt completes."""
 
     #: It leaves the fleet.
     DELETE = "delete"
@@ -63,7 +63,7 @@ class EvictionPolicy(StrEnum):
 
     @property
     def azure_name(self) -> str:
-        """The spelling in Azure's `evictionPolicy`."""
+        """Azure's spelling in `evictionPolicy`."""
         return self.value.capitalize()
 
 
@@ -75,7 +75,7 @@ class OperatingSystem(StrEnum):
 
     @property
     def azure_name(self) -> str:
-        """The spelling in Azure's `osType`."""
+        """Azure's spelling in `osType`."""
         return self.value.capitalize()
 
 
@@ -91,8 +91,8 @@ class VM:
     zone: str | None = None
     addresses: tuple[str, ...] = ()
     spot: bool = False
-    eviction_policy: EvictionPolicy | None = None  # None for that of its group
-    deallocated: bool = False  # evicted, and not started since; runs on no host
+    eviction_policy: EvictionPolicy | None = None  # None to use the group's
+    deallocated: bool = False  # evicted and not started since; not on any host
     paas: bool = False
     os: OperatingSystem = OperatingSystem.LINUX
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -112,9 +112,9 @@ class Group:
     enabled: Enabling = field(
         default=Enabling.ON_DEMAND, metadata={FORMERLY: "listening"}
     )
-    terminate_notice: int | None = None  # seconds; None if it gets no terminate notice
+    terminate_notice: int | None = None  # seconds; None without a terminate notice
     auto_approve: tuple[AutoApproval, ...] = ()
-    eviction_policy: EvictionPolicy | None = None  # of its spot VMs; None for delete
+    eviction_policy: EvictionPolicy | None = None  # for its spot VMs; None for delete
     isolated: bool = False  # each VM sees only its own events
     declared: bool = True  # False if created for a VM without a group
     # None if it never sent a request.
@@ -124,9 +124,10 @@ class Group:
     last_request: datetime | None = None
 
     def is_enabled(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
-        """Whether Scheduled Events is enabled for the group at `now`.
+        """Return whether Scheduled Events is enabled for the group at `now`.
 
-        On demand, this needs a request in the last 24 h, not counting outages.
+        If it is enabled on demand, this requires a request in the last 24 h, not
+        counting outages.
         """
         if self.enabled is Enabling.ALWAYS:
             return True
@@ -163,27 +164,30 @@ class Fleet:
 
 
 def eviction_policy_of(vm: VM, group: Group) -> EvictionPolicy | None:
-    """Return the policy of `vm`, or else of its group; None if it is not a spot VM."""
+    """Return the eviction policy of `vm`, or else of its group.
+
+    Return None if it is not a spot VM.
+    """
     if not vm.spot:
         return None
     return vm.eviction_policy or group.eviction_policy or EvictionPolicy.DELETE
 
 
 def is_silence(since: datetime, now: datetime, outages: Iterable[Outage]) -> bool:
-    """Whether 24 h of uptime have passed without a request."""
+    """Return whether 24 h of uptime have passed without a request."""
     silence = now - since
     return silence >= _SILENCE and silence - time_lost(outages, since, now) >= _SILENCE
 
 
 def fold_name(name: str) -> str:
-    """Fold the case of `name`, because names are compared without regard to case."""
+    """Fold the case of `name`, because names are case-insensitive."""
     return name.lower()
 
 
 def natural_order(name: str) -> tuple[object, ...]:
     """Return a sort key for natural order: web-2 before web-10.
 
-    Different names never compare equal.
+    Keys of different names never compare equal.
     """
     parts = _DIGITS.split(name.lower())
     numbered = ((0, int(part)) if part.isdigit() else (1, part) for part in parts)
@@ -200,11 +204,11 @@ def audiences_of(group: Group, vms: Iterable[VM], epoch: str) -> Iterator[Audien
 
 
 def audience_name(group: Group, vm: str) -> str:
-    """Return the name of the audience that `vm` of `group` belongs to."""
+    """Return the name of the audience that `vm` in `group` belongs to."""
     return f"{group.name}/{vm}" if group.isolated else group.name
 
 
 def audience_of(group: Group, vm: str, epoch: str = "") -> Audience:
-    """Create the audience that `vm` of `group` belongs to."""
+    """Create the audience that `vm` in `group` belongs to."""
     own, name = vm if group.isolated else None, audience_name(group, vm)
     return Audience(name=name, group=group.name, vm=own, epoch=epoch)

@@ -1,6 +1,6 @@
 """Fleet file: conversion between TOML or JSON tables and a fleet.
 
-Every error names the place in the file and the expected value.
+Every error message names the place in the file and the expected value.
 """
 
 from collections.abc import Iterable, Mapping
@@ -52,7 +52,7 @@ read_domain = whole_number(0, 999_999)
 
 
 def read_text(value: object) -> str:
-    """Parse text, which may be empty."""
+    """Parse a string, which may be empty."""
     if isinstance(value, str) and len(value) <= _LONGEST_TEXT and is_utf8(value):
         return value
     raise invalid_value(f"a string of at most {_LONGEST_TEXT} characters", value)
@@ -117,13 +117,13 @@ _TABLES = ("hosts", "groups", "vms")
 _READ_ONLY_IN_GROUPS = frozenset({"enabled_since", "last_request"})
 _READ_ONLY_IN_VMS = frozenset({"deallocated"})
 
-#: Keys that only the service sets. They are accepted and ignored, so that the output
-#: of the API can be applied again.
+#: Keys that only the service sets. They are accepted and ignored, so that API output
+#: can be applied as a fleet file.
 READ_ONLY = _READ_ONLY_IN_GROUPS | _READ_ONLY_IN_VMS
 
 
 def _read(table: object, readers: Readers, *required: str) -> dict[str, Any]:
-    """Read a table in which null is the same as absent."""
+    """Read a table; null values are treated as absent."""
     if isinstance(table, dict):
         table = {
             name: value
@@ -158,7 +158,7 @@ def read_group(table: object, place: str) -> Group:
 
 
 def read_vm(table: object, place: str) -> VM:
-    """Parse one VM; the group defaults to one with the VM's own name."""
+    """Parse one VM; its group defaults to a group with the VM's own name."""
     with at(place):
         values = _read(_without(_READ_ONLY_IN_VMS, table), VM_KEYS)
         if "eviction_policy" in values and not values.get("spot"):
@@ -170,7 +170,7 @@ def read_vm(table: object, place: str) -> VM:
 
 
 def read_fleet(data: object, origin: str = "fleet") -> Fleet:
-    """Parse a whole fleet; error messages name `origin` and the place in it."""
+    """Parse a whole fleet; error messages include `origin` and the place in it."""
     with at(origin):
         if not isinstance(data, dict):
             raise invalid_value("tables hosts, groups and vms", data)
@@ -248,7 +248,7 @@ def _host(vm: VM, hosts: Mapping[str, str], place: str) -> str | None:
 
 
 def _group_of(vm: VM, groups: dict[str, Group], place: str) -> Group:
-    """Return the group of `vm`; create it if it has the VM's own name."""
+    """Return the group of `vm`; create the group if it has the VM's own name."""
     own = fold_name(vm.group) == fold_name(vm.name)
     group = groups.get(fold_name(vm.group))
     if group is None and not own:
@@ -265,7 +265,7 @@ def _group_of(vm: VM, groups: dict[str, Group], place: str) -> Group:
 
 
 def warnings(fleet: Fleet) -> list[str]:
-    """Warn of hosts that hold VMs of several update domains of one group."""
+    """Warn about hosts that hold VMs from several update domains of one group."""
     domains: dict[tuple[str, str], set[int]] = {}
     for vm in fleet.vms.values():
         if vm.host is not None and vm.update_domain is not None:
@@ -300,7 +300,7 @@ def group_table(group: Group) -> dict[str, object]:
 
 
 def vm_table(vm: VM) -> dict[str, object]:
-    """Convert `vm` to a table with the keys of the fleet file, and `deallocated`."""
+    """Convert `vm` to a table with the keys of the fleet file and `deallocated`."""
     table: dict[str, object] = {name: getattr(vm, name) for name in VM_KEYS}
     return {
         **table,

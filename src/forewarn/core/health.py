@@ -1,8 +1,8 @@
 """Health of the service: problems that make it unready, and warnings.
 
-1. Pure: real time comes in as seconds of a monotonic clock, the service's time as
-   dates.
-2. A problem is a sentence for the operator, and lasts until its cause is gone.
+1. This module is pure. Real time is passed in as seconds of a monotonic clock, and the
+   service's time as dates.
+2. A problem is a sentence for the operator. It lasts until its cause is gone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 
 from forewarn.formats import format_duration
 
-#: Seconds without a heartbeat until the service is not ready; one is due every 10.
+#: Seconds without a heartbeat before the service is not ready; one is due every 10 s.
 HEARTBEAT_LIMIT = 30.0
 
-_GRACE = 5.0  # seconds that a thread may fail, or documents may lag
-_STANDSTILL = timedelta(seconds=5)  # smaller corrections of a clock do not matter
+_GRACE = 5.0  # seconds that a thread may fail or documents may lag
+_STANDSTILL = timedelta(seconds=5)  # smaller clock corrections do not matter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class HealthProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """The problems and warnings of one moment; without problems, it is ready."""
+    """The problems and warnings at one moment; no problems means ready."""
 
     problems: Sequence[HealthProblem] = ()
     warnings: Sequence[str] = ()
@@ -42,23 +42,23 @@ class Health:
 class WriteHealth:
     """Whether writes to the store succeed.
 
-    A write may succeed although another one failed: a heartbeat writes to only one
-    table. So a failure lasts until a probe has written to every table, unless the
+    One write may succeed even though another failed, because a heartbeat writes to only
+    one table. So a failure lasts until a probe has written to every table, unless the
     connection was lost before the commit.
     """
 
     failures: int = 0  # since the start
     failing_since: float | None = None  # None if writes succeed
     reason: str = ""  # of the last failure
-    needs_probe: bool = False  # then a success of anything else changes nothing
-    is_damaged: bool = False  # then no later success changes anything
+    needs_probe: bool = False  # then only a successful probe ends the failure
+    is_damaged: bool = False  # then no later success ends the failure
 
     def failed(
         self, reason: str, at: float, *, is_damaged: bool, is_lost: bool = False
     ) -> "WriteHealth":
         """Return the state after a write that failed at `at`.
 
-        If it `is_lost`, only the connection was at fault.
+        If `is_lost`, only the connection failed.
         """
         return WriteHealth(
             failures=self.failures + 1,
@@ -69,7 +69,7 @@ class WriteHealth:
         )
 
     def succeeded(self, *, is_probe: bool = False) -> "WriteHealth":
-        """Return the state after a write that succeeded, or a probe of all tables."""
+        """Return the state after a successful write or probe of all tables."""
         if self.is_damaged or self.failing_since is None:
             return self
         if self.needs_probe and not is_probe:
@@ -89,7 +89,7 @@ class ThreadHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
-    """The measurements that health is judged by."""
+    """The measurements that determine the health."""
 
     now: float
     writes: WriteHealth
@@ -103,9 +103,9 @@ class Vitals:
 def standstill_until(
     clock_now: datetime, last_fact: datetime | None
 ) -> datetime | None:
-    """Return until when time stands still because the clock is behind the journal.
+    """Return the end of the standstill if the clock is behind the journal.
 
-    Return None if time moves.
+    Return None if the clock is running.
     """
     if last_fact is None or last_fact - clock_now <= _STANDSTILL:
         return None
@@ -124,7 +124,7 @@ def describe_standstill(until: datetime, clock_now: datetime) -> str:
 
 
 def judge(vitals: Vitals) -> Health:
-    """Return the problems and warnings that follow from `vitals`."""
+    """Return the problems and warnings indicated by `vitals`."""
     until = vitals.standstill
     return Health(
         problems=[*_problems(vitals)],

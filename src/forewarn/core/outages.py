@@ -1,4 +1,4 @@
-"""Outages: service downtime, which counts neither as notice nor as group inactivity."""
+"""Outages: service downtime, which does not count as notice or as group inactivity."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outage:
-    """A time in which no VM could poll and no notification was sent."""
+    """A period in which no VM could poll and no notification was sent."""
 
     since: datetime
     until: datetime
 
 
 def time_lost(outages: Iterable[Outage], since: datetime, until: datetime) -> timedelta:
-    """Return how much of the time from `since` to `until` was lost to `outages`."""
+    """Return how much of the time from `since` to `until` falls within `outages`."""
     parts = (
         min(outage.until, until) - max(outage.since, since)
         for outage in outages

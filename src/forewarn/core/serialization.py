@@ -1,7 +1,7 @@
 """Serialization of dataclasses to plain JSON values and back, driven by annotations.
 
-Supports the types that the core uses: text, numbers, booleans, times, enums, tuples,
-mappings of text, dataclasses and None.
+Supports the types that the core uses: strings, numbers, booleans, times, enums, tuples,
+mappings with string keys, dataclasses and None.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,21 +12,21 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-#: Key of a field's metadata: the name under which earlier versions stored it.
+#: Metadata key for the name under which earlier versions stored a field.
 FORMERLY = "formerly"
 
 _T = TypeVar("_T")
 _Read = Callable[[Any], Any]  # Any: plain JSON has no narrower type
 
 
-#: Types with a form of their own, and the functions that return it.
+#: Types with their own serialized form, and the functions that return it.
 Forms = Mapping[type, Callable[..., object]]
 
 _FORMS: Forms = {datetime: datetime.isoformat}
 
 
 def to_plain(value: object, forms: Forms = _FORMS) -> object:
-    """Convert `value` to what the json module can write."""
+    """Convert `value` to types that the json module can serialize."""
     if type(value) in forms:
         return forms[type(value)](value)
     if isinstance(value, Enum):
@@ -46,7 +46,7 @@ def to_plain(value: object, forms: Forms = _FORMS) -> object:
 
 
 def from_plain(kind: type[_T], plain: object) -> _T:
-    """Convert the output of `to_plain` back, including that of earlier versions.
+    """Convert the output of `to_plain` back, including the output of earlier versions.
 
     Absent fields get their defaults.
     """

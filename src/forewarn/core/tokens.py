@@ -1,4 +1,4 @@
-"""API tokens and roles: permissions of callers, and their names in the journal."""
+"""API tokens and roles: callers' permissions and their names in the journal."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,17 +15,17 @@ _RESERVED = frozenset({"admin", "forewarn", "serve --fleet"})
 class Role(StrEnum):
     """The permissions of a token."""
 
-    #: Reads, approves and requests user operations, in one group.
+    #: Reads, approves and requests user operations in one group.
     GROUP = "group"
-    #: Reads.
+    #: Reads everything.
     VIEWER = "viewer"
-    #: Reads and runs commands.
+    #: Reads everything and runs commands.
     OPERATOR = "operator"
-    #: Reads, runs commands, and manages tokens and the fleet.
+    #: Reads everything, runs commands, and manages tokens and the fleet.
     ADMIN = "admin"
 
     def is_at_least(self, least: "Role") -> bool:
-        """Whether this role includes all permissions of `least`, for every group."""
+        """Return whether this role has all permissions of `least`, in every group."""
         return _RANK[self] >= _RANK[least]
 
 
@@ -34,7 +34,7 @@ _RANK = {Role.GROUP: 0, Role.VIEWER: 1, Role.OPERATOR: 2, Role.ADMIN: 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """A token without its secret, which is shown once and kept only by its holder."""
+    """A token without its secret, which is shown once and stored only by its holder."""
 
     id: str
     name: str
@@ -48,11 +48,11 @@ class Token:
     last_used: datetime | None = None  # to the minute
 
     def is_good(self, now: datetime) -> bool:
-        """Whether it is valid at `now`: neither revoked nor expired."""
+        """Return whether the token is valid at `now`: neither revoked nor expired."""
         return self.revoked_at is None and not self.has_expired(now)
 
     def has_expired(self, now: datetime) -> bool:
-        """Whether it has expired at `now`."""
+        """Return whether the token has expired at `now`."""
         return self.expires_at is not None and now >= self.expires_at
 
 
@@ -65,7 +65,7 @@ class RefusedToken:
 
 
 def check_token(token: Token, others: Iterable[Token], now: datetime) -> None:
-    """Raise an error if `token` is not valid, or if its name is taken."""
+    """Raise an error if `token` is invalid or its name is taken."""
     if not NAME.fullmatch(token.name):
         raise InvalidInput(
             "name: expected 1 to 80 characters from A-Z a-z 0-9 . _ -, not"
@@ -88,7 +88,10 @@ def check_token(token: Token, others: Iterable[Token], now: datetime) -> None:
 
 
 def find_token(tokens: Iterable[Token], name_or_id: str, now: datetime) -> Token | None:
-    """Return the token with this id, or else with this name; valid ones come first."""
+    """Return the token with this ID or name.
+
+    IDs take precedence over names. Among tokens with that name, valid ones come first.
+    """
     folded, candidates = fold_name(name_or_id), [*tokens]
     having_id = [token for token in candidates if fold_name(token.id) == folded]
     named = [token for token in candidates if fold_name(token.name) == folded]

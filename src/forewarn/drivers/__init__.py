@@ -1,1 +1,1 @@
-"""Drivers: what acts on real VMs."""
+"""Drivers: components that act on real VMs."""

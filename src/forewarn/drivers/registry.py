@@ -1,6 +1,6 @@
-"""Driver registry: the built-in drivers, installed plugins, and the chosen one.
+"""Driver registry: the built-in drivers, installed plug-ins, and the chosen driver.
 
-`nothing` and `operator` are defined here; `script` has a module of its own.
+`nothing` and `operator` are defined here; `script` has its own module.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,15 +13,15 @@ from forewarn.errors import CannotStart, InvalidInput
 from forewarn.plugins import PluginKind
 from forewarn.ports import Driver, Report, Work
 
-#: Drivers that finish immediately; they are called one after the other.
+#: Drivers that finish immediately and are called one after another.
 IN_PLACE = frozenset({"nothing", "operator"})
 
 
 class NothingDriver:
-    """Does nothing: for rehearsals, and for fleets that are managed elsewhere."""
+    """Does nothing, for rehearsals and for fleets managed elsewhere."""
 
     def carry_out(self, work: Work) -> Sequence[Report]:
-        """Report all VMs done."""
+        """Report all VMs as done."""
         return [Report(vm=vm.name) for vm in work.vms]
 
 
@@ -29,7 +29,7 @@ class OperatorDriver:
     """Leaves the work open until someone runs `complete`."""
 
     def carry_out(self, work: Work) -> Sequence[Report]:
-        """Report nothing; a person does the work."""
+        """Report nothing, because a person does the work."""
         del work
         return []
 
@@ -42,7 +42,7 @@ class DriverChoice:
     command: Sequence[str] = ()
     timeout: float = 3600.0  # seconds; 0 for none
     grace: float = 5.0  # seconds
-    lock_file: Path | None = None  # of scripts; None if the store is in memory
+    lock_file: Path | None = None  # for scripts; None if the store is in memory
     options: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
@@ -81,7 +81,7 @@ def _script_driver(choice: DriverChoice) -> Driver:
             "the script driver requires a command; set --driver-command,"
             " FOREWARN_DRIVER_COMMAND, or command in [driver]"
         )
-    # Imported late: every operator command reads the settings.
+    # Imported late, because every operator command reads the settings.
     from forewarn.drivers.script import ScriptDriver
 
     return ScriptDriver(
@@ -96,7 +96,7 @@ def _script_driver(choice: DriverChoice) -> Driver:
 
 
 def read_command(value: object) -> tuple[str, ...]:
-    """Parse a command: a list of words, or text split as in a shell."""
+    """Parse a command: a list of words, or a string split like in a shell."""
     try:
         words = split(value) if isinstance(value, str) else value
     except ValueError as error:

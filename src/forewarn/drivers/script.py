@@ -1,11 +1,11 @@
-"""Driver that runs a command for each maintenance.
+"""A driver that runs a command for each maintenance operation.
 
-1. Each command runs under a supervisor process (see `script_supervisor`). Supervisors
-   share a lock on a file while they live.
-2. Nothing is run while scripts of an earlier service live: their supervisors hold the
-   lock, and their processes are marked by a variable with its name.
-3. What an earlier service left behind is killed: scripts without a supervisor at once,
-   supervisors that do not end by themselves after a while.
+1. Each command runs under a supervisor process (see `script_supervisor`). While they
+   run, supervisors share a lock on a file.
+2. No command starts while scripts from an earlier service are running. Their
+   supervisors hold the lock, and a variable with the lock's name marks their processes.
+3. Anything left behind by an earlier service is killed: scripts without a supervisor
+   immediately, and supervisors that do not end on their own after a while.
 """
 
 import fcntl
@@ -45,18 +45,18 @@ _SUPERVISOR = (
     " from forewarn.drivers.script_supervisor import main; main()"
 )
 _HOME = str(Path(forewarn.__file__).parents[1])
-_OLD_SCRIPTS = 10.0  # seconds for scripts of an earlier service to end by themselves
+_OLD_SCRIPTS = 10.0  # seconds for an earlier service's scripts to end on their own
 _LOOK = 0.2  # seconds between two checks for them
 _HELD_BACK = (
     "scripts from the previous run are still running and forewarn could not kill"
     " them, so no new scripts will start"
 )
 _CHUNK = 64 * 1024  # bytes
-_LAST = 1.5  # seconds for killed scripts when the service stops
+_LAST = 1.5  # seconds to wait for killed scripts when the service stops
 
 
 class ScriptDriver:
-    """Runs one command per maintenance, with its details as input."""
+    """Runs one command per maintenance operation, with its details as input."""
 
     def __init__(
         self,
@@ -67,11 +67,12 @@ class ScriptDriver:
         lock_file: Path | None = None,
         patience: float = _OLD_SCRIPTS,
     ) -> None:
-        """Run `command` for at most `timeout` seconds; 0 for no limit.
+        """Run `command` for at most `timeout` seconds; 0 means no limit.
 
-        It is killed `grace` seconds after SIGTERM. Supervisors lock `lock_file`, which
-        is None if the store is in memory: a new service then has nothing to repeat.
-        Supervisors of an earlier service are killed after `patience` seconds.
+        The command is killed `grace` seconds after SIGTERM. Supervisors lock
+        `lock_file`, which is None if the store is in memory, because a new service then
+        has nothing to repeat. Supervisors from an earlier service are killed after
+        `patience` seconds.
         """
         self._command = command
         self._timeout = timeout
@@ -82,7 +83,7 @@ class ScriptDriver:
         self._running: set[_SupervisedScript] = set()
 
     def open(self) -> None:
-        """Check that the command can be run, and start ending old scripts."""
+        """Check that the command can run, and start ending old scripts."""
         problem = command_problem(self._command)
         if problem is not None:
             raise CannotStart(f"cannot run the driver's command: {problem}")
@@ -91,7 +92,7 @@ class ScriptDriver:
 
     @property
     def warning(self) -> str:
-        """Why no commands are started now; empty if they are."""
+        """Why no commands can start now; empty if they can."""
         return "" if self._old is None else self._old.warning
 
     def close(self) -> None:
@@ -164,10 +165,10 @@ class ScriptDriver:
 
 
 class _SupervisedScript:
-    """A running script, seen from the service: its supervisor process."""
+    """A running script as the service sees it, through its supervisor process."""
 
     def __init__(self, environment: dict[str, str], lock_file: Path | None) -> None:
-        """Start the supervisor; it waits for its order."""
+        """Start the supervisor, which then waits for its order."""
         lock = None if lock_file is None else _share_lock(lock_file)
         try:
             self._process = subprocess.Popen(
@@ -192,11 +193,11 @@ class _SupervisedScript:
             self._process.stdin.flush()
 
     def end(self, grace: float) -> None:
-        """Send SIGTERM to the script; it is killed after `grace` seconds."""
+        """Send SIGTERM to the script, which is killed after `grace` seconds."""
         self.send(f"{grace:g}")
 
     def messages(self) -> Iterator[Sequence[Report] | ScriptResult]:
-        """Yield reports, grouped as they arrive, and then the result."""
+        """Yield reports, grouped as they arrive, followed by the result."""
         is_over = False
         for lines in self._lines():
             messages = [json.loads(line) for line in lines]
@@ -207,10 +208,10 @@ class _SupervisedScript:
                 is_over = True
                 yield ScriptResult(**last)
         if not is_over:
-            kill_session(self._process.pid, _LAST)  # its supervisor is gone
+            kill_session(self._process.pid, _LAST)  # the supervisor is gone
 
     def _lines(self) -> Iterator[Sequence[bytes]]:
-        """Yield complete lines as they arrive; drop an incomplete last one."""
+        """Yield complete lines as they arrive; drop an incomplete last line."""
         assert self._process.stdout is not None
         stdout = self._process.stdout.fileno()
         rest = b""
@@ -220,7 +221,7 @@ class _SupervisedScript:
                 yield lines
 
     def close(self) -> None:
-        """Close the pipes, which ends whatever is left."""
+        """Close the pipes, which ends any remaining processes."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._lock, suppress(BrokenPipeError):
@@ -234,7 +235,7 @@ class _SupervisedScript:
 
 
 class _OldScripts:
-    """Scripts that an earlier service on the same store has left running."""
+    """Scripts left running by an earlier service on the same store."""
 
     def __init__(self, lock_file: Path, patience: float) -> None:
         """Find them by `lock_file`; kill their supervisors after `patience` seconds."""
@@ -242,13 +243,14 @@ class _OldScripts:
         self._patience = patience
         self._kill_at = float("inf")
         self._lock = Lock()  # guards the fields below
-        self._are_gone = False  # then the lock is that of our own supervisors
+        self._are_gone = False  # then our own supervisors hold the lock
         self.warning = ""  # empty unless they cannot be ended
 
     def open(self) -> None:
-        """Look for them for the first time; raise `CannotStart` if that is impossible.
+        """Look for the scripts for the first time; raise `CannotStart` if that is
+        impossible.
 
-        Return at once: VMs are served while old scripts end.
+        Return immediately, so that VMs are served while old scripts end.
         """
         self._kill_at = time.monotonic() + self._patience
         try:
@@ -260,14 +262,14 @@ class _OldScripts:
             ) from error
 
     def are_gone(self) -> bool:
-        """Return whether all have ended; once true, it stays true."""
+        """Return whether all scripts have ended; once True, the result stays True."""
         with self._lock:
             if not self._are_gone:
                 self._are_gone = self._end()
             return self._are_gone
 
     def _end(self) -> bool:
-        """End the scripts that may be ended by now; return whether none is left."""
+        """End the scripts that may be ended by now; return True if none are left."""
         mark, is_late = str(self._path), time.monotonic() >= self._kill_at
         supervisors = {*with_variable(SUPERVISOR_VARIABLE, mark)}
         if is_late:
@@ -302,7 +304,7 @@ def _share_lock(path: Path) -> int:
 
 
 def _is_unlocked(path: Path) -> bool:
-    """Return whether no process holds a lock on `path`; create it if needed."""
+    """Return True if no process holds a lock on `path`; create the file if needed."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

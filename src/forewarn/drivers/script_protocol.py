@@ -1,4 +1,4 @@
-"""Contract with driver scripts: their input, their environment, and their results."""
+"""Contract with driver scripts: their input, environment and results."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +19,12 @@ _LONGEST_LINE = 200  # characters
 class ScriptResult:
     """The result of a script."""
 
-    code: int | None = None  # as in `subprocess`; None if it never ended
+    code: int | None = None  # same as in `subprocess`; None if it never ended
     output: str = ""
     is_late: bool = False
-    is_halted: bool = False  # it was stopped before it ended by itself
+    is_halted: bool = False  # whether it was stopped before it ended on its own
     error: str = ""  # why it could not be supervised
-    unreadable: str = ""  # why a report could not be read; empty if all were
+    unreadable: str = ""  # why a report could not be read, if any
 
 
 # --- input -------------------------------------------------------------------
@@ -51,8 +51,8 @@ def script_input(work: Work) -> str:
 def script_environment(work: Work, own: Mapping[str, str]) -> dict[str, str]:
     """Add the variables for `work` to the service's `own` environment.
 
-    The service's own `FOREWARN_` variables are removed. Values that are too long for a
-    variable are omitted.
+    The service's own `FOREWARN_` variables are removed. Values too long for a variable
+    are omitted.
     """
     variables = {
         "MAINTENANCE": work.maintenance,

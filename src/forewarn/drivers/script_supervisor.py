@@ -1,12 +1,14 @@
-"""Supervisor process of one driver script.
+"""Supervisor process for one driver script.
 
-1. It uses only the standard library, because it starts without site-packages.
-2. The first line of its input is the order. Each later line is the number of seconds
-   that the script has to end. The end of the input means that the service is gone.
-3. It writes a line for each report and one for the result, and ends when the last
-   process of the script's session has ended.
-4. The script does not outlive it: the kernel kills the script with its supervisor. The
-   script's other processes are found by a variable in their environment.
+1. The supervisor uses only the standard library, because it starts without
+   site-packages.
+2. The first line of its input is the order. Each later line is the number of seconds in
+   which the script must end. The end of the input means that the service is gone.
+3. The supervisor writes one line for each report and one for the result. It ends when
+   the last process in the script's session has ended.
+4. The script does not outlive the supervisor, because the kernel kills the script when
+   its supervisor dies. The script's other processes are found by a variable in their
+   environment.
 """
 
 import ctypes
@@ -23,20 +25,20 @@ from typing import NamedTuple
 
 from forewarn.processes import session_members, signal_session
 
-MOST_OUTPUT = 64 * 1024  # bytes; the last ones are kept
-LONGEST_LINE = 64 * 1024  # bytes; a longer report cannot be read
+MOST_OUTPUT = 64 * 1024  # bytes; only the last ones are kept
+LONGEST_LINE = 64 * 1024  # bytes; longer reports cannot be read
 LONGEST_DETAIL = 1000  # characters
 
-#: The lock file of the service's scripts; for a script, with its session in front.
+#: The lock file of the service's scripts; for a script, prefixed with its session.
 SUPERVISOR_VARIABLE = "FOREWARN_SUPERVISOR"
 
 _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG in <linux/prctl.h>
 _CHUNK = 64 * 1024
-_LAST_CHUNKS = 32  # more than a pipe holds
+_LAST_CHUNKS = 32  # more than a pipe can hold
 _ORPHANED = 2.0  # seconds for a script whose service is gone
 _MOST_WATCHED = 32  # processes at a time; each needs a file descriptor
-_AFTER_KILL = 1.0  # seconds until an unkillable process is abandoned
-#: Bytes without a visible character: spaces, a byte order mark, colors of a terminal.
+_AFTER_KILL = 1.0  # seconds before an unkillable process is abandoned
+#: Bytes without a visible character: spaces, a byte order mark, terminal colors.
 _INVISIBLE = re.compile(rb"(?:\s|\xef\xbb\xbf|\x1b\[[0-9;?]*[A-Za-z])*")
 _LIKE_A_REPORT = re.compile(rb'\{\s*"(vm|status|detail)"\s*:')
 _TOO_LONG = f"is longer than {LONGEST_LINE // 1024} KiB"
@@ -56,7 +58,7 @@ class ScriptOrder(NamedTuple):
 
 
 def main() -> None:
-    """Supervise the order in the first line of the input."""
+    """Supervise the order on the first line of the input."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, frame: None)  # the service decides
@@ -84,9 +86,9 @@ class ScriptSupervisor:
         self._session = os.getpid()
         self._reader = OutputReader(order.vms)
         self._input = order.input.encode()
-        self._deadline: float | None = None  # None if it has no time limit
-        self._kill_at: float | None = None  # None if it is not being stopped
-        self._give_up_at: float | None = None  # None if it was not killed
+        self._deadline: float | None = None  # None without a time limit
+        self._kill_at: float | None = None  # None unless it is being stopped
+        self._give_up_at: float | None = None  # None unless it was killed
         self._is_late = self._is_halted = False
         self._has_ended = self._is_over = False
         self._watched: set[int] = set()  # pidfds of the session's processes
@@ -97,7 +99,7 @@ class ScriptSupervisor:
     def run(self, read: bytes = b"") -> None:
         """Run the script, and return when its whole session has ended.
 
-        `read` is the input already read after the order.
+        `read` is the input that was already read after the order.
         """
         self._start()
         try:
@@ -171,7 +173,7 @@ class ScriptSupervisor:
             self._register(descriptor, select.POLLIN, self._process_ended)
 
     def _process_ended(self, descriptor: int) -> None:
-        """Handle the end of a process; after the last one, look for others."""
+        """Handle the end of a process; after the last process ends, look for others."""
         self._has_ended = True
         self._close(descriptor)
         self._watched.remove(descriptor)
@@ -188,7 +190,7 @@ class ScriptSupervisor:
                 self._end(self._order.grace)
 
     def _end(self, grace: float) -> None:
-        """Send SIGTERM to the script; a later call may shorten the grace period."""
+        """Send SIGTERM to the script; later calls may shorten the grace period."""
         if self._give_up_at is not None:
             return
         at = time.monotonic() + grace
@@ -209,7 +211,7 @@ class ScriptSupervisor:
             self._is_over = True
 
     def _poll_timeout(self) -> float | None:
-        """Return the milliseconds to the next deadline; None if there is none."""
+        """Return the milliseconds until the next deadline, or None if there is none."""
         last = self._give_up_at or self._kill_at
         times = [moment for moment in (self._deadline, last) if moment is not None]
         if not times:
@@ -254,7 +256,7 @@ class ScriptSupervisor:
             self._close(descriptor)
 
     def _read_rest(self) -> None:
-        """Read what is left in the pipes, but not forever if they stay open."""
+        """Read what is left in the pipes, but not indefinitely if they stay open."""
         for descriptor in (self._stdout, self._stderr):
             with suppress(BlockingIOError):
                 for _ in range(_LAST_CHUNKS):
@@ -264,7 +266,7 @@ class ScriptSupervisor:
             self._send(report)
 
     def _result(self) -> Mapping[str, object]:
-        code = self._script.poll()  # None if not even KILL has ended it
+        code = self._script.poll()  # None if not even SIGKILL has ended it
         return {
             "output": self._reader.output,
             "code": code,
@@ -290,10 +292,11 @@ class ScriptSupervisor:
 
 
 def _die_with(supervisor: int) -> Callable[[], None]:
-    """Return what makes a new child process die with its parent, `supervisor`.
+    """Return a function that makes a new child process die with its parent,
+    `supervisor`.
 
-    It works as long as the thread lives that starts the child. A program that changes
-    its user when it starts, such as sudo, is not killed.
+    This works only while the thread that starts the child is alive. A program that
+    changes its user when it starts, such as sudo, is not killed.
     """
     prctl = ctypes.CDLL(None).prctl
 
@@ -313,28 +316,28 @@ def _is_past(moment: float | None, now: float) -> bool:
 
 
 class OutputReader:
-    """Separates reports from other output, and keeps the end of the latter.
+    """Separates reports from other output, and keeps the end of the other output.
 
-    A line that looks like a report but is not understood is kept as output and noted in
-    `unreadable`: it may have reported a failure.
+    A line that looks like a report but cannot be parsed is kept as output and noted in
+    `unreadable`, because it may have reported a failure.
     """
 
     def __init__(self, vms: Iterable[str]) -> None:
         """Accept reports about `vms`."""
         self._names = {name.lower(): name for name in vms}
-        self._reported: set[tuple[str, bool]] = set()  # VM, whether it failed
+        self._reported: set[tuple[str, bool]] = set()  # VM and whether it failed
         self._rest = b""  # an incomplete line
         self._is_long = False  # whether that line is too long for a report
         self._kept = bytearray()
-        self.unreadable = ""  # why a report could not be read; empty if all were
+        self.unreadable = ""  # why a report could not be read, if any
 
     @property
     def output(self) -> str:
-        """The end of the output other than reports, as text."""
+        """The end of the output, excluding reports, as text."""
         return _clean(bytes(self._kept[-MOST_OUTPUT:]).decode(errors="replace"))
 
     def feed(self, data: bytes) -> Iterator[dict[str, object]]:
-        """Process data from stdout, and yield the reports in it."""
+        """Process data from stdout; yield any reports in it."""
         block = self._rest + data
         end = block.rfind(b"\n") + 1
         whole, self._rest = block[:end], block[end:]
@@ -372,7 +375,7 @@ class OutputReader:
                 yield report
 
     def _report(self, line: bytes) -> dict[str, object] | None:
-        """Parse a report; None if it is not one, or repeats an earlier one."""
+        """Parse a report; return None for other lines and for repeated reports."""
         if line[:1] != b"{":
             return None
         if len(line) > LONGEST_LINE:
@@ -404,7 +407,7 @@ class OutputReader:
     def _note_unreadable(
         self, line: bytes, wrong: str, *, is_report: bool = False
     ) -> None:
-        """Note what is `wrong` with `line`, if it `is_report` or begins like one."""
+        """Note what is `wrong` with `line`, if it `is_report` or starts like one."""
         if self.unreadable or not (is_report or _LIKE_A_REPORT.match(line)):
             return
         begin = _clean(line[:_MOST_QUOTED].decode(errors="replace"))
@@ -412,7 +415,7 @@ class OutputReader:
 
 
 def _visible(line: bytes) -> bytes:
-    """Remove invisible bytes before a line, and after its last brace."""
+    """Remove invisible bytes before a line and after its last brace."""
     match = _INVISIBLE.match(line)
     line = line[match.end() :] if match else line
     end = line.rfind(b"}") + 1

@@ -1,1 +1,1 @@
-"""Engine: runs commands, timers, drivers and the readers of the journal."""
+"""Engine: runs commands, timers, drivers and journal readers."""

@@ -1,13 +1,14 @@
-"""Engine: the commands of the service, each one transaction.
+"""Engine: the commands of the service, each in one transaction.
 
-1. Every command loads a slice, decides with a pure command of the core, saves the step,
-   and wakes the readers of the journal after the commit (`writing` and `decide`).
-2. A step that unblocks maintenance of other groups is followed by a step in those
+1. Every command loads a slice, decides with a pure core command, saves the step, and
+   wakes the journal readers after the commit (`writing` and `decide`).
+2. A step that unblocks maintenance in other groups is followed by a step in those
    groups, in the same transaction.
-3. The receipt of an idempotency key is saved in the transaction of its command. An
-   approval that changes nothing has none: a repeat cannot change anything either.
-4. Commands that a group's token cannot run are refused on a snapshot, without a turn to
-   write.
+3. The receipt of an idempotency key is saved in the same transaction as its command. An
+   approval that changes nothing has no receipt, because repeating it cannot change
+   anything either.
+4. Commands that a group's token cannot run are refused on a snapshot, without waiting
+   for a turn to write.
 """
 
 import uuid
@@ -66,20 +67,20 @@ from forewarn.engine.write_queue import WriteQueue, WriteRank
 from forewarn.errors import Crowded, NotApplied, Repeated, Unavailable
 from forewarn.ports import Clock, Snapshot, Store, Transaction
 
-#: The stored setting with the time of the manual clock.
+#: The stored setting for the manual clock's time.
 CLOCK = "clock"
 
 #: The service's own name, as the author of automatic commands.
 SERVICE = "forewarn"
 
-#: A command of the core, and one on the maintenance with an id; other arguments bound.
+#: A core command, and a command on one maintenance operation, with arguments bound.
 Command: TypeAlias = Callable[[Slice, Context], Step]
 CommandOnOne: TypeAlias = Callable[[Slice, Context, str], Step]
 
 #: Writes that no caller requested.
 _UNANSWERED = (WriteRank.SERVICE, WriteRank.OBSERVATION)
 
-#: How long a reader waits while another one saves the observations, in seconds.
+#: How long a reader waits while another reader saves the observations, in seconds.
 _READERS_PATIENCE = 1.0
 
 _P = ParamSpec("_P")
@@ -87,12 +88,12 @@ _T = TypeVar("_T")
 
 
 def new_id() -> str:
-    """Create an id in the form of the protocol: a GUID in upper case."""
+    """Create an ID in the protocol's format: an upper-case GUID."""
     return str(uuid.uuid4()).upper()
 
 
 def retried(command: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Run `command`, and once more if its transaction was lost before the commit."""
+    """Run `command`; run it once more if its transaction was lost before the commit."""
 
     @wraps(command)
     def run(*arguments: _P.args, **options: _P.kwargs) -> _T:
@@ -119,12 +120,12 @@ class Engine:
         on_doubt: Callable[[], None] = lambda: None,
         health: HealthMonitor | None = None,
     ) -> None:
-        """Keep everything in `store`; decide by `rules` and the time of `clock`.
+        """Store everything in `store`; decide by `rules` and the time of `clock`.
 
-        `after_commit` is called with the journal's position, `on_doubt` when a failed
-        commit may have been applied. If `after_commit` raises `Unavailable`, a commit
-        is not visible yet: commands raise it as well, except those of the service.
-        `health` is notified of the end of each write.
+        `after_commit` is called with the journal's position, and `on_doubt` when a
+        failed commit may have been applied. `after_commit` raises `Unavailable` if VMs
+        cannot see a commit yet. Commands raise it as well, except for the service's
+        own. `health` is notified at the end of each write.
         """
         self.store = store
         self.clock = clock
@@ -173,10 +174,10 @@ class Engine:
     def approve_as_vm(
         self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool = True
     ) -> None:
-        """Approve events visible to a VM: all of them or none.
+        """Approve events visible to a VM: either all of them or none.
 
-        Unless `are_shown`, some may not exist, so they are checked first, without
-        waiting for a turn to write.
+        Unless `are_shown`, some events may not exist. They are then checked first,
+        without waiting for a turn to write.
         """
         if not are_shown:
             with self.store.snapshot() as snapshot:
@@ -185,7 +186,7 @@ class Engine:
             vm, maintenances = _find_approvable(transaction, vm_name, event_ids)
             self.decide(
                 transaction,
-                replace(context, by=vm.name),  # as declared
+                replace(context, by=vm.name),  # the declared spelling
                 _waiting_groups(maintenances),
                 partial(commands.approve, event_ids=event_ids, via=Via.METADATA),
             )
@@ -200,7 +201,7 @@ class Engine:
         group: str | None = None,
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
-        """Approve one event; if `group` is given, only an event of that group."""
+        """Approve one event; if `group` is given, it must be an event in that group."""
         event_id = event_id.upper()
         if group is not None:
             self.check_first(partial(_find_live, event_id=event_id, group=group), once)
@@ -214,7 +215,7 @@ class Engine:
                 partial(commands.approve, event_ids=[event_id], via=via),
             )
             after = find_maintenance(transaction, event_id)
-            if after != maintenance:  # approved before: a repeat can change nothing
+            if after != maintenance:  # already approved: repeating it changes nothing
                 keep_receipt(transaction, once, after, context.now)
         return after
 
@@ -228,19 +229,19 @@ class Engine:
         reason: str | None = None,
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
-        """Cancel a maintenance that has not started."""
+        """Cancel a maintenance operation that has not started."""
         return self.on_one(any_id, partial(commands.cancel, reason=reason), by, once)
 
     def complete(
         self, any_id: str, *, by: str, once: IdempotencyKey[Maintenance] | None = None
     ) -> Maintenance:
-        """Treat the work as done and the duration as over."""
+        """Mark the work as done and the duration as elapsed."""
         return self.on_one(any_id, commands.complete, by, once)
 
     def retry(
         self, any_id: str, *, by: str, once: IdempotencyKey[Maintenance] | None = None
     ) -> Maintenance:
-        """Have the driver retry the remaining work of a stuck maintenance."""
+        """Have the driver retry the remaining work of a stuck maintenance operation."""
         return self.on_one(any_id, commands.retry, by, once)
 
     def close(
@@ -251,7 +252,7 @@ class Engine:
         reason: str | None = None,
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
-        """Give up on a stuck maintenance."""
+        """Give up on a stuck maintenance operation."""
         return self.on_one(any_id, partial(commands.close, reason=reason), by, once)
 
     @retried
@@ -262,7 +263,7 @@ class Engine:
         by: str = SERVICE,
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
-        """Run `command` on one maintenance, and return the result."""
+        """Run `command` on one maintenance operation; return the result."""
         with self.writing(by, once) as (transaction, context):
             maintenance = find_maintenance(transaction, any_id)
             self.decide_on_one(transaction, context, maintenance, command)
@@ -281,7 +282,7 @@ class Engine:
             self.decide(transaction, context, existing, command)
 
     def tick(self) -> None:
-        """Apply everything that is due, until nothing is."""
+        """Apply everything that is due until nothing is due."""
         while self._tick():
             pass
 
@@ -309,7 +310,7 @@ class Engine:
             beat(transaction, context.now)
 
     def probe(self) -> None:
-        """Write to every table, without lasting changes, to see whether writes work."""
+        """Write to every table, without lasting changes, to check that writes work."""
         with suppress(Unavailable):
             with self.writing() as (transaction, _):
                 transaction.probe()
@@ -333,10 +334,11 @@ class Engine:
     def check_first(
         self, check: Callable[[Snapshot], object], once: IdempotencyKey[_T] | None
     ) -> None:
-        """Run `check` without a turn to write, unless the request was handled before.
+        """Run `check` without waiting for a turn to write, unless the request was
+        handled before.
 
-        It refuses requests early. The transaction must check again, because the state
-        may have changed until then.
+        This refuses requests early. The transaction must check again, because the state
+        may have changed in the meantime.
         """
         with self.store.snapshot() as snapshot:
             if once is None or snapshot.receipt(once.key) is None:
@@ -345,14 +347,14 @@ class Engine:
     def save_observations(self) -> None:
         """Save the pending observations for a reader, if the store is available.
 
-        If there are several readers, only one of them writes.
+        If several readers request this, only one of them writes.
         """
         if not self.observations.has_any:
             return
         if not self._observation_lock.acquire(timeout=_READERS_PATIENCE):
             return
         try:
-            if self.observations.has_any:  # the reader before may have saved them
+            if self.observations.has_any:  # the previous reader may have saved them
                 with suppress(Unavailable), self.writing(rank=WriteRank.OBSERVATION):
                     pass
         finally:
@@ -368,7 +370,7 @@ class Engine:
         *,
         rank: WriteRank | None = None,
     ) -> Iterator[tuple[Transaction, Context]]:
-        """Open a transaction with the pending observations; wake readers after it.
+        """Open a transaction with the pending observations; wake readers afterward.
 
         Without a `rank`, the command comes from the service itself or an operator.
         """
@@ -388,7 +390,7 @@ class Engine:
                 if once is not None:
                     refuse_repeated(transaction, once, now)
                 outage = detect_outage(transaction, self.clock, now)
-                is_behind = self.clock.now() < now  # then polls count as now
+                is_behind = self.clock.now() < now  # the polls then count as current
                 polled = dict.fromkeys(batch.polls, now) if is_behind else batch.polls
                 transaction.save_observations(polled, batch.sights, now)
                 record_token_use(transaction, batch, now)
@@ -406,7 +408,8 @@ class Engine:
         self.receipts.count(holder, now)
         if outage is not None:
             warn_of_outage(outage)
-        # A command that changes nothing relies on a commit that may not be visible yet.
+        # A command that changes nothing depends on a commit that may not be visible
+        # yet.
         if after != before or self.is_in_doubt or rank not in _UNANSWERED:
             self.is_in_doubt = False
             self._wake(after, rank)
@@ -439,9 +442,9 @@ class Engine:
         command: Command,
         extend: Callable[[Slice], Slice] = lambda slice_: slice_,
     ) -> Step:
-        """Run `command` over `groups`, save its step, and settle what it unblocks.
+        """Run `command` on `groups`, save its step, and settle what it unblocks.
 
-        `extend` adds to the slice what the command needs besides the groups.
+        `extend` adds to the slice whatever else the command needs.
         """
         step = self._save_step(transaction, context, groups, command, extend)
         latest = step
@@ -459,9 +462,10 @@ class Engine:
         maintenance: Maintenance,
         command: CommandOnOne,
     ) -> Maintenance:
-        """Run `command` on `maintenance`, even if it is over, and return the result.
+        """Run `command` on `maintenance`, even if it has ended, and return the result.
 
-        Steps in other groups that this unblocks may change it once more.
+        Steps in other groups that the command unblocks may change the maintenance
+        again.
         """
 
         def with_maintenance(slice_: Slice) -> Slice:
@@ -496,12 +500,12 @@ class Engine:
     def context(
         self, snapshot: Snapshot, by: str, new_id: Callable[[], str]
     ) -> Context:
-        """Return the context of a command that `by` runs now."""
+        """Return the context for a command that `by` runs now."""
         now = self.now(snapshot)
         return Context(now=now, rules=self.rules, by=by, new_id=new_id)
 
     def now(self, snapshot: Snapshot) -> datetime:
-        """Return the current time, but never before the last fact."""
+        """Return the current time, but never a time before the last fact."""
         now, last = self.clock.now(), snapshot.last_at()
         return now if last is None else max(now, last)
 
@@ -513,7 +517,7 @@ def load_and_decide(
     command: Command,
     extend: Callable[[Slice], Slice] = lambda slice_: slice_,
 ) -> tuple[Slice, Step]:
-    """Load `groups`, widened once to everything due there, and run `command`."""
+    """Load `groups` and everything due there, and run `command`."""
     slice_ = with_leaving(snapshot, extend(snapshot.slice(groups)))
     step = command(slice_, context)
     required = groups_to_settle(slice_, step.slice, context)
@@ -525,7 +529,7 @@ def load_and_decide(
 
 
 def announced(step: Step) -> Sequence[Maintenance]:
-    """Return the maintenance operations that `step` announces, in running order."""
+    """Return the maintenance that `step` announces, in running order."""
     ids = {fact.maintenance for fact in step.facts if isinstance(fact, Announced)}
     created = [
         maintenance
@@ -536,12 +540,12 @@ def announced(step: Step) -> Sequence[Maintenance]:
 
 
 def command_rank(group: str | None) -> WriteRank:
-    """Return the rank of a command; `group` is that of the caller's token, if any."""
+    """Return a command's rank; `group` is the group of the caller's token, if any."""
     return WriteRank.OPERATOR if group is None else WriteRank.TENANT
 
 
 def _find_live(snapshot: Snapshot, event_id: str, group: str | None) -> Maintenance:
-    """Return the maintenance of an event that can be approved."""
+    """Return the maintenance operation of an event that can be approved."""
     maintenance, _ = find_event(snapshot, event_id, group=group)
     commands.check_is_live(maintenance, event_id)
     return maintenance
@@ -550,7 +554,7 @@ def _find_live(snapshot: Snapshot, event_id: str, group: str | None) -> Maintena
 def _find_approvable(
     snapshot: Snapshot, vm_name: str, event_ids: Sequence[str]
 ) -> tuple[VM, Sequence[Maintenance]]:
-    """Find a VM and the maintenance of events; raise `UnknownEvent` if it sees none."""
+    """Find a VM and its events' maintenance; raise `UnknownEvent` if it sees none."""
     vm = find_vm(snapshot, vm_name)
     maintenances = snapshot.maintenances_of(*event_ids)
     part = snapshot.part_of_fleet(vms=[vm.name])
@@ -561,7 +565,7 @@ def _find_approvable(
 
 
 def _waiting_groups(maintenances: Iterable[Maintenance | None]) -> Collection[str]:
-    """Return the groups of those that can still be approved."""
+    """Return the groups of those events that can still be approved."""
     return groups_of(
         maintenance
         for maintenance in maintenances
@@ -570,7 +574,10 @@ def _waiting_groups(maintenances: Iterable[Maintenance | None]) -> Collection[st
 
 
 def _next_moments(slice_: Slice, context: Context) -> Mapping[str, datetime | None]:
-    """Return the next timer of each maintenance; one partly loaded keeps its timer."""
+    """Return the next timer of each maintenance operation.
+
+    Operations that are only partly loaded keep their current timers.
+    """
     now, rules = context.now, context.rules
     return {
         maintenance.id: policy.next_moment(maintenance, now, rules, slice_.outages)

@@ -19,11 +19,11 @@ from forewarn.errors import Conflict
 from forewarn.formats import count
 from forewarn.ports import Snapshot, Transaction
 
-#: The stored setting with the digest of the last fleet file applied; empty after any
-#: other change of the whole fleet.
+#: The stored setting for the digest of the last fleet file applied. It is empty after
+#: any other change to the whole fleet.
 _DIGEST = "fleet"
 
-#: The fields of a `Fleet`, and what each holds.
+#: The fields of a `Fleet` and the type of item in each.
 _NOUNS: Mapping[str, str] = {"hosts": "host", "groups": "group", "vms": "VM"}
 
 _Named = TypeVar("_Named", VM, Group, Host)
@@ -73,7 +73,7 @@ class FleetCommands:
         return applied
 
     def is_applied(self, digest: str) -> bool:
-        """Whether the file with this digest was the last one applied."""
+        """Return whether the file with this digest was the last one applied."""
         with self._engine.store.snapshot() as snapshot:
             return snapshot.setting(_DIGEST) == digest
 
@@ -121,7 +121,7 @@ class FleetCommands:
         once: IdempotencyKey[_Named] | None,
         **near: Iterable[str],
     ) -> _Named:
-        """Add or change `thing`; `near` names the things that it may refer to."""
+        """Add or change `thing`; `near` names the items that it may refer to."""
         names = {kind: [thing.name], **near}
         with self._engine.writing(by, once) as (transaction, context):
             current = transaction.part_of_fleet(**names)
@@ -152,7 +152,7 @@ class FleetCommands:
         named: Mapping[str, _Named],
         name: str,
     ) -> None:
-        """Replace all things of one kind in a part of the fleet; keep the rest."""
+        """Replace all items of one kind in a part of the fleet; keep the rest."""
         changed = replace(current, **{kind: named})  # type: ignore[arg-type]  # a key of _NOUNS
         desired = _joined(changed, f"{_NOUNS[kind]} {name}")
         difference = fleet_changes.difference(current, desired)
@@ -175,7 +175,7 @@ class FleetCommands:
 
 
 def _affected_groups(snapshot: Snapshot, changes: Difference) -> frozenset[str]:
-    """Return the changed groups, and those with maintenance of a removed host."""
+    """Return the changed groups, and the groups with maintenance on a removed host."""
     gone = {old.name for old, new in changes.hosts if old and not new}
     if not gone:
         return changes.groups_touched
@@ -185,7 +185,7 @@ def _affected_groups(snapshot: Snapshot, changes: Difference) -> frozenset[str]:
 
 
 def _with_fleet(slice_: Slice, current: Fleet, changes: Difference) -> Slice:
-    """Add to the slice what is about to change."""
+    """Add the items that are about to change to the slice."""
     hosts = {old.name: old for old, _ in changes.hosts if old}
     touched = changes.groups_touched
     vms = {vm.name: vm for vm in current.vms.values() if vm.group in touched}
@@ -193,7 +193,7 @@ def _with_fleet(slice_: Slice, current: Fleet, changes: Difference) -> Slice:
 
 
 def _joined(fleet: Fleet, origin: str) -> Fleet:
-    """Check a part of the fleet; drop undeclared groups whose VM is gone."""
+    """Check a part of the fleet, and drop undeclared groups whose VMs are gone."""
     used = {vm.group for vm in fleet.vms.values()}
     groups: Iterable[Group] = [
         group for group in fleet.groups.values() if group.declared or group.name in used
@@ -202,9 +202,9 @@ def _joined(fleet: Fleet, origin: str) -> Fleet:
 
 
 def _put(named: Mapping[str, _Named], thing: _Named) -> dict[str, _Named]:
-    """Put `thing` last, replacing the one of the same name in any case.
+    """Put `thing` last, replacing any item whose name differs only in case.
 
-    The spelling of the name stays as it was first declared.
+    The name keeps its first declared spelling.
     """
     spelling = next(
         (other for other in named if fold_name(other) == fold_name(thing.name)),

@@ -1,4 +1,4 @@
-"""Health monitor: learns from the end of each write how store and clock are."""
+"""Health monitor: tracks the store and the clock by the outcome of each write."""
 
 import logging
 import time
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class HealthMonitor:
-    """Keeps in memory whether writes succeed and whether time moves."""
+    """Tracks whether writes succeed and whether the clock is running."""
 
     def __init__(
         self,
@@ -27,12 +27,13 @@ class HealthMonitor:
     ) -> None:
         """Compare the journal's time with `clock`; time failures with `monotonic`.
 
-        `on_change` is called when writes start or stop failing, or time starts or stops
-        moving. If it `is_quiet`, nothing is logged: a failed start raises its reason.
+        `on_change` is called when writes start or stop failing, or when the clock stops
+        or starts running. If `is_quiet`, nothing is logged, because a failed start
+        raises its reason.
         """
         self._is_quiet = is_quiet
         self._on_change = on_change
-        self.writes = WriteHealth()  # only ever replaced
+        self.writes = WriteHealth()  # replaced, never modified
         self._clock = clock
         self._monotonic = monotonic
         self._lock = Lock()
@@ -42,15 +43,15 @@ class HealthMonitor:
 
     @property
     def standstill(self) -> datetime | None:
-        """Until when time stands still; None if it moves."""
+        """The end of the standstill; None if the clock is running."""
         return standstill_until(self._clock.now(), self._last_fact)
 
     def is_failing(self) -> bool:
-        """Whether writes fail and the log shows it already."""
+        """Return whether writes are failing and this has already been logged."""
         return self.writes.failing_since is not None
 
     def needs_probe(self) -> bool:
-        """Whether only a probe can show that writes succeed again."""
+        """Return whether only a probe can show that writes succeed again."""
         return self.writes.needs_probe and not self.writes.is_damaged
 
     def write_failed(self, error: Unavailable) -> None:
@@ -73,7 +74,7 @@ class HealthMonitor:
     ) -> None:
         """Record a write that succeeded; `last_fact` is the time of the last fact.
 
-        One that `is_probe` has written to all tables.
+        If `is_probe`, the write covered all tables.
         """
         now = self._clock.now()
         until = standstill_until(now, last_fact)

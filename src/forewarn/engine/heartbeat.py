@@ -1,7 +1,7 @@
-"""Heartbeat: a time in the store that shows when the service was last running.
+"""Heartbeat: a stored time that shows when the service was last running.
 
-Every write transaction checks it before deciding anything, so that no decision counts
-an outage as notice.
+Every write transaction checks it before making decisions, so that no decision counts an
+outage as notice.
 """
 
 import logging
@@ -13,11 +13,11 @@ from forewarn.core.outages import Outage
 from forewarn.engine.observations import record_facts
 from forewarn.ports import Clock, Snapshot, Transaction
 
-#: The stored setting that holds the heartbeat.
+#: The stored setting for the heartbeat.
 HEARTBEAT = "heartbeat"
 
 INTERVAL = 10.0  # seconds of real time between heartbeats
-_GAP = timedelta(minutes=1)  # of real time; a longer gap is an outage
+_GAP = timedelta(minutes=1)  # real time; a longer gap is an outage
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ def _last_alive(snapshot: Snapshot) -> datetime | None:
 
 
 def _outage(clock: Clock, last: datetime, now: datetime) -> Outage | None:
-    """Return the outage since `last`; moving a manual clock does not cause one."""
+    """Return the outage since `last`; advancing a manual clock does not cause one."""
     until = clock.start if isinstance(clock, ManualClock) else now
     if until - last <= _GAP * clock.rate:
         return None
@@ -66,6 +66,6 @@ def warn_of_outage(outage: Outage) -> None:
 
 
 def last_heartbeat(snapshot: Snapshot) -> datetime | None:
-    """Return when the service was last running; None if never."""
+    """Return when the service was last running, or None if never."""
     text = snapshot.setting(HEARTBEAT)
     return None if text is None else datetime.fromisoformat(text)

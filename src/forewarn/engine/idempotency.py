@@ -1,4 +1,4 @@
-"""Idempotency keys: the response is saved in the transaction of the request."""
+"""Idempotency keys: each response is saved in the transaction of its request."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 #: How long the response to an idempotency key is kept.
 KEPT = timedelta(hours=24)
 
-#: How many responses are kept for one token.
+#: The maximum number of responses kept for one token.
 MOST_RECEIPTS = 10_000
 
 _HOUR = 3600  # seconds
@@ -24,11 +24,11 @@ _HOUR = 3600  # seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotencyKey(Generic[_T]):
-    """The idempotency key of a request, and how to render its response."""
+    """The idempotency key of a request, and a function that renders its response."""
 
     key: str
     digest: str
-    holder: str = ""  # whose key it is
+    holder: str = ""  # the holder of the key
     render: Callable[[_T, Snapshot], str]
 
 
@@ -53,7 +53,7 @@ def keep_receipt(
     result: _T,
     now: datetime,
 ) -> None:
-    """Save the response to `once` in the transaction that carries it out."""
+    """Save the response to `once` in the transaction that carries out the request."""
     if once is None:
         return
     answer = once.render(result, transaction)
@@ -66,14 +66,14 @@ def keep_receipt(
 def receipt_holder(
     transaction: Transaction, once: IdempotencyKey[_T] | None
 ) -> str | None:
-    """Return the holder of the receipt that `transaction` saves; None without one."""
+    """Return the holder of the receipt that `transaction` saves, or None."""
     if once is None or transaction.receipt(once.key) is None:
         return None
     return once.holder
 
 
 class Receipts:
-    """Counts the saved responses to idempotency keys, for each token.
+    """Counts the saved responses to idempotency keys for each token.
 
     The counts are in memory and start at zero when the service starts.
     """
@@ -85,7 +85,7 @@ class Receipts:
         self.refused = 0  # requests
 
     def wait(self, holder: str, now: datetime) -> timedelta | None:
-        """Return how long `holder` must wait to use a new key; None if it need not."""
+        """Return how long `holder` must wait before using a new key, or None."""
         hours, oldest = self._hours.get(holder, Counter()), _hour(now - KEPT)
         for hour in [hour for hour in [*hours] if hour < oldest]:
             hours.pop(hour, None)
@@ -94,7 +94,7 @@ class Receipts:
         return datetime.fromtimestamp(_HOUR * (min(hours) + 1), UTC) + KEPT - now
 
     def refuse(self, wait: timedelta) -> NoReturn:
-        """Refuse a new key of a holder that must `wait`."""
+        """Refuse a new key from a holder that must `wait`."""
         self.refused += 1
         raise Throttled(
             f"this token has used {self._most:,} Idempotency-Keys in 24 hours, which"
@@ -103,7 +103,7 @@ class Receipts:
         )
 
     def count(self, holder: str | None, now: datetime) -> None:
-        """Count a receipt that was committed for `holder`, unless that is None."""
+        """Count a receipt that was committed for `holder`; ignore None."""
         if holder is not None:
             self._hours.setdefault(holder, Counter())[_hour(now)] += 1
 

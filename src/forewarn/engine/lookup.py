@@ -1,4 +1,4 @@
-"""Lookup of VMs, hosts, maintenance and events by name or id; raises `NotFound`."""
+"""Lookup of VMs, hosts, maintenance and events by name or ID; raises `NotFound`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ _PAGE = 1000
 
 
 def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
-    """Find the VM `name`, ignoring case; if `group` is given, only in that group."""
+    """Find the VM `name`, ignoring case, in all groups or only in `group`."""
     for vm in snapshot.part_of_fleet(vms=[name]).vms.values():
         if group in (None, vm.group):
             return vm
@@ -24,9 +24,9 @@ def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
 def find_maintenance(
     snapshot: Snapshot, any_id: str, *, group: str | None = None
 ) -> Maintenance:
-    """Find the maintenance with this id, or with an event of this id.
+    """Find the maintenance operation with this ID, or the one with this event.
 
-    If `group` is given, maintenance not announced to it is not found.
+    If `group` is given, raise `NotFound` for maintenance not announced to that group.
     """
     maintenance = snapshot.maintenance(any_id.upper())
     if maintenance is None or not _concerns(maintenance, any_id.upper(), group):
@@ -42,7 +42,7 @@ def _concerns(maintenance: Maintenance, any_id: str, group: str | None) -> bool:
 def find_event(
     snapshot: Snapshot, event_id: str, *, group: str | None = None
 ) -> tuple[Maintenance, Event]:
-    """Find an event and its maintenance; if `group` is given, only in that group."""
+    """Find an event and its maintenance, in all groups or only in `group`."""
     maintenance = find_maintenance(snapshot, event_id, group=group)
     for event in maintenance.events:
         if event.id == event_id.upper():
@@ -53,7 +53,7 @@ def find_event(
 
 
 def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]:
-    """Find the VMs that `order` names; return it with declared names."""
+    """Find the VMs that `order` names; return the order with the declared spellings."""
     if order.host is not None:
         host, vms = find_host(snapshot, order.host)
         return replace(order, host=host), _not_empty(running(vms), f"host {host}")
@@ -67,14 +67,14 @@ def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]
 
 
 def find_host(snapshot: Snapshot, name: str) -> tuple[str, Sequence[VM]]:
-    """Find the host `name`, as declared, and the VMs on it."""
+    """Find the host `name`, ignoring case, and the VMs on it."""
     part = snapshot.part_of_fleet(hosts=[name])
     host = declared_name(name, part.hosts, "host")
     return host, [vm for vm in part.vms.values() if vm.host == host]
 
 
 def every(snapshot: Snapshot, *phases: Phase) -> Iterator[Maintenance]:
-    """Yield all maintenance in `phases`, in order of announcement."""
+    """Yield all maintenance operations in `phases`, in order of announcement."""
     after = 0
     while page := snapshot.maintenances(phases=phases, after=after, limit=_PAGE):
         yield from (maintenance for _, maintenance in page)
@@ -82,7 +82,7 @@ def every(snapshot: Snapshot, *phases: Phase) -> Iterator[Maintenance]:
 
 
 def declared_name(name: str, names: Iterable[str], noun: str) -> str:
-    """Return the spelling of `name` among `names`, ignoring case."""
+    """Return the spelling in `names` of `name`, ignoring case."""
     for candidate in names:
         if fold_name(candidate) == fold_name(name):
             return candidate
@@ -98,7 +98,7 @@ def _not_empty(vms: Sequence[VM], what: str) -> Sequence[VM]:
 
 
 def with_leaving(snapshot: Snapshot, slice_: Slice) -> Slice:
-    """Add to the slice the VMs that leave the fleet or their host, or have left."""
+    """Add the VMs that leave or have left the fleet or their host to the slice."""
     names = {
         vm
         for maintenance in slice_.maintenances.values()

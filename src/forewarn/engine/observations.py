@@ -1,7 +1,7 @@
-"""Pending observations: polls, events shown, tokens used or rejected.
+"""Pending observations: polls, events shown, and tokens used or rejected.
 
-They wait in memory until the next write transaction saves them. Also here: journal
-entries that change no slice, such as the revocation of a token.
+Observations stay in memory until the next write transaction saves them. This module
+also handles journal entries that change no slice, such as a token's revocation.
 """
 
 from collections import Counter, deque
@@ -21,17 +21,17 @@ from forewarn.ports import Transaction
 _T = TypeVar("_T")
 
 _MINUTE = timedelta(minutes=1)
-_MOST_ADDRESSES = 100  # listed individually
+_MOST_ADDRESSES = 100  # addresses listed individually
 _ELSEWHERE = "elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Observations on their way into the store."""
+    """Observations waiting to be written to the store."""
 
     polls: Mapping[str, datetime] = field(default_factory=dict)  # by group
     sights: Sequence[Sight] = ()
-    token_uses: Mapping[str, datetime] = field(default_factory=dict)  # by id
+    token_uses: Mapping[str, datetime] = field(default_factory=dict)  # by ID
     refused: Sequence[str] = ()  # addresses
 
     @property
@@ -48,7 +48,7 @@ class Batch:
 
 
 class PendingObservations:
-    """Unsaved observations: group requests, events shown, tokens used or rejected."""
+    """Unsaved observations: group polls, events shown, and tokens used or rejected."""
 
     def __init__(self) -> None:
         """Start without observations."""
@@ -67,7 +67,7 @@ class PendingObservations:
         self._sights.append(sight)
 
     def add_token_use(self, token: str, at: datetime) -> None:
-        """Record that a token was used, once a minute at most, to save writes."""
+        """Record that a token was used, at most once a minute to limit writes."""
         last = self._last_used.get(token)
         if last is None or abs(at - last) >= _MINUTE:
             self._last_used[token] = at
@@ -79,11 +79,11 @@ class PendingObservations:
 
     @property
     def has_any(self) -> bool:
-        """Whether anything is waiting to be saved."""
+        """Return whether any observations are waiting to be saved."""
         return bool(self._polls or self._sights or self._token_uses or self._refused)
 
     def take(self) -> Batch:
-        """Take all observations; on failure, the caller must give them back."""
+        """Take all observations; if saving them fails, the caller must return them."""
         return Batch(
             polls=dict(_drain(self._polls)),
             sights=_drain(self._sights),
@@ -100,7 +100,7 @@ class PendingObservations:
 
 
 def record_token_use(transaction: Transaction, batch: Batch, now: datetime) -> None:
-    """Save which tokens were used, and how many were rejected."""
+    """Save which tokens were used and how many were rejected."""
     if batch.token_uses:
         transaction.save_token_uses(batch.token_uses)
     if batch.refused:
@@ -114,7 +114,7 @@ def record_token_use(transaction: Transaction, batch: Batch, now: datetime) -> N
 def revoke(
     transaction: Transaction, tokens: Sequence[Token], by: str | None, now: datetime
 ) -> None:
-    """Revoke `tokens`, and record it in the journal."""
+    """Revoke `tokens`, and record this in the journal."""
     for token in tokens:
         transaction.keep_token(replace(token, revoked_at=now))
     record_facts(
@@ -131,7 +131,7 @@ def revoke(
 def removed_groups(facts: Iterable[f.Fact]) -> frozenset[str]:
     """Return the groups that `facts` remove from the fleet.
 
-    Any step may remove one: a standalone group leaves with its deleted VM.
+    Any step may remove a group: a standalone group leaves with its deleted VM.
     """
     changes = [fact for fact in facts if isinstance(fact, f.FleetChanged)]
     return frozenset(name for change in changes for name in change.removed_groups)

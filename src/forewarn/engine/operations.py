@@ -1,7 +1,7 @@
-"""Operations on one VM or one host, and the approval of several events at once.
+"""Operations on one VM or host, and approval of several events at once.
 
-Operations affect VMs without an explicit announcement: restart, redeploy, evict,
-degrade, fail, recover.
+These operations affect VMs without an explicit announcement: restart, redeploy, evict,
+degrade, fail and recover.
 """
 
 from collections import Counter
@@ -44,10 +44,10 @@ class HostResult:
     """The result of a command on a host."""
 
     announced: Sequence[Maintenance]
-    concerned: Sequence[Maintenance]  # existing ones: changed, or kept as they are
+    concerned: Sequence[Maintenance]  # existing ones, whether changed or not
 
 
-#: A command on a host, whose VMs it takes.
+#: A command on a host; it receives the host's VMs.
 _Command: TypeAlias = Callable[[Slice, Context, Order, Sequence[VM]], Step]
 
 
@@ -57,7 +57,7 @@ class Operations:
     def __init__(self, engine: Engine) -> None:
         """Run commands on `engine`."""
         self._engine = engine
-        self._lock = Lock()  # guards what follows
+        self._lock = Lock()  # guards the fields below
         #: The number of refused operations, by the limit that was reached.
         self.refused = Counter({"vm": 0, "group": 0})
 
@@ -72,8 +72,8 @@ class Operations:
     ) -> Sequence[Maintenance]:
         """Restart, redeploy, reimage, evict or delete the VMs that `order` names.
 
-        If a `group` requests it, VMs of other groups are not found, and the limits on
-        its user operations apply.
+        If `group` requests it, VMs in other groups are not found, and limits on user
+        operations apply.
         """
         announcements.check_order(order)
         engine = self._engine
@@ -115,9 +115,9 @@ class Operations:
         group: str | None = None,
         once: IdempotencyKey[Sequence[VM]] | None = None,
     ) -> Sequence[VM]:
-        """Record that deallocated VMs run again; return all `names` as they are then.
+        """Record that deallocated VMs are running again; return all VMs in `names`.
 
-        If a `group` requests it, VMs of other groups are not found.
+        If `group` requests it, VMs in other groups are not found.
         """
         engine, rank = self._engine, command_rank(group)
         with engine.writing(by, once, rank=rank) as (transaction, context):
@@ -137,7 +137,7 @@ class Operations:
     def maintain(
         self, order: Order, *, by: str, once: IdempotencyKey[HostResult] | None = None
     ) -> HostResult:
-        """Announce planned maintenance of the host that `order` names."""
+        """Announce planned maintenance on the host that `order` names."""
         return self._on_host(announcements.announce, order, by, once)
 
     def degrade(
@@ -179,7 +179,7 @@ class Operations:
             started = [
                 maintenance
                 for maintenance in every(transaction, Phase.STARTED)
-                if maintenance.host == host  # its VMs may have moved since
+                if maintenance.host == host  # its VMs may have moved in the meantime
             ]
             groups = groups_of(started).union(vm.group for vm in vms)
             live = transaction.slice(groups).maintenances.values()
@@ -212,10 +212,11 @@ def approve_each(
     is_seen: Callable[[Event], bool],
     group: str | None = None,
 ) -> Mapping[str, ForewarnError | None]:
-    """Approve those of `event_ids` that can be, and return the error of each other.
+    """Approve as many of `event_ids` as possible; return the errors of the others.
 
-    An event for which `is_seen` is false is reported as not found. If none can be
-    approved, there is no turn to write. `group` is that of the caller's token, if any.
+    An event for which `is_seen` is false is reported as not found. If no event can be
+    approved, the command does not wait for a turn to write. `group` is the group of the
+    caller's token, if any.
     """
     with engine.store.snapshot() as snapshot:
         results = _find_each(snapshot, event_ids, is_seen)
@@ -238,7 +239,7 @@ def approve_each(
     return _errors(results)
 
 
-#: What was found for each event id: a maintenance to approve, or the error.
+#: The result for each event ID: maintenance to approve, or the error.
 _Results: TypeAlias = Mapping[str, Maintenance | NotFound | TooLate]
 
 
@@ -260,7 +261,7 @@ def _errors(results: _Results) -> Mapping[str, ForewarnError | None]:
 def _find_each(
     snapshot: Snapshot, event_ids: Sequence[str], is_seen: Callable[[Event], bool]
 ) -> _Results:
-    """Find all events with one query; return which can be approved."""
+    """Find all events with one query; return those that can be approved."""
     found = snapshot.maintenances_of(*{event.upper() for event in event_ids})
     return {event: _judge(found, event, is_seen) for event in event_ids}
 

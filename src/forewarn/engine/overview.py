@@ -1,9 +1,9 @@
 """Overview of maintenance operations with their details, page by page.
 
-1. Pages hold live maintenance in order of announcement, then what has ended since some
-   time, latest first.
+1. Pages contain live maintenance in order of announcement, followed by maintenance that
+   has ended since a given time, latest first.
 2. For a page of ended maintenance, the store scans at most `REACH` facts. The page may
-   hold few items or none, although there are more.
+   contain few items or none even if more follow.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,11 +22,11 @@ from forewarn.engine.queries import REACH, explain_all
 from forewarn.errors import NotFound
 from forewarn.ports import Snapshot
 
-#: The number of waits that each item always includes. If hundreds queue up, there are
-#: tens of thousands of waits, because each waits for all before it.
+#: The number of waits that each item always includes. Hundreds of queued operations
+#: have tens of thousands of waits, because each operation waits for all before it.
 WAITS = 20
 
-#: Facts that end a maintenance.
+#: Facts that end a maintenance operation.
 ENDS = (Completed, Canceled, Closed)
 _LIVE = (Phase.SCHEDULED, Phase.STARTED)
 _AT_ONCE = 1_000  # journal positions per query
@@ -34,7 +34,7 @@ _AT_ONCE = 1_000  # journal positions per query
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewItem:
-    """One maintenance with its details."""
+    """One maintenance operation with its details."""
 
     maintenance: Maintenance
     explanation: Explanation
@@ -46,13 +46,13 @@ class OverviewItem:
 class PageCursor:
     """The cursor of a page; the default is the first page."""
 
-    ordinal: int = 0  # live maintenance is shown up to here
-    before: int | None = None  # ended is shown back to here; None while live remains
+    ordinal: int = 0  # end of the live maintenance shown
+    before: int | None = None  # end of the ended ones; None while live remain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """One page, as of one moment."""
+    """One page of the overview, at one moment."""
 
     position: int
     now: datetime
@@ -69,7 +69,7 @@ class _Page:
 def show_named(
     engine: Engine, ids: Iterable[str], *, group: str | None = None
 ) -> Overview:
-    """Show the maintenance with these ids or event ids; skip unknown ones."""
+    """Show the maintenance with these IDs or event IDs; skip unknown IDs."""
     engine.save_observations()
     with engine.store.snapshot() as snapshot:
         named = {
@@ -88,7 +88,7 @@ def show_page(
     limit: int,
     group: str | None = None,
 ) -> Overview:
-    """Show live maintenance, and what has ended since `since`, if given."""
+    """Show live maintenance and, with `since`, maintenance that ended since then."""
     engine.save_observations()
     with engine.store.snapshot() as snapshot:
         page = _page(snapshot, since, place, limit, group)
@@ -133,7 +133,7 @@ def _page(
 def _ended(
     snapshot: Snapshot, since: datetime, before: int, limit: int, group: str | None
 ) -> _Page:
-    """Find what ended since `since` and before a position, latest first."""
+    """Find maintenance that ended since `since` and before a position, latest first."""
     begin = snapshot.position_before(since)
     position = min(before - 1, snapshot.position())
     stop = max(begin, position - REACH)
@@ -190,7 +190,7 @@ def _overview(
 def _sights(
     snapshot: Snapshot, shown: Iterable[Maintenance]
 ) -> Mapping[str, Sequence[Sight]]:
-    """Return which VMs saw what, by maintenance, in order of time."""
+    """Return which VMs saw each event, by maintenance, in chronological order."""
     owners = {
         event.id: maintenance.id
         for maintenance in shown

@@ -1,6 +1,6 @@
 """Queries: explanations, stories, previews, searches and the monthly report.
 
-Each reads snapshots of the store and passes them to `core.queries`.
+Each query reads snapshots of the store and passes them to `core.queries`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,10 +35,10 @@ from forewarn.engine.lookup import every, find_maintenance
 from forewarn.errors import NotFound
 from forewarn.ports import Snapshot, Store
 
-#: The most facts that one page of a search reads.
+#: The maximum number of facts that one page of a search reads.
 _MAX_READS = 5_000
 
-#: The most facts that the store scans for one page of a search.
+#: The maximum number of facts that the store scans for one page of a search.
 REACH = 100_000
 
 _BATCH = 500  # facts per query of a search
@@ -46,7 +46,7 @@ _CACHED = 2_000  # maintenance operations per page
 _PAGE = 500  # facts per query of a report
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
-#: The facts that make a maintenance count in a report.
+#: The facts that make a maintenance operation count in a report.
 COUNTED = frozenset(
     {
         f.Announced,
@@ -69,9 +69,9 @@ COUNTED = frozenset(
 def explain_maintenance(
     engine: Engine, any_id: str, *, group: str | None = None
 ) -> Explanation:
-    """Explain the maintenance with this id, or with an event of this id.
+    """Explain the maintenance operation with this ID, or the one with this event.
 
-    If `group` is given, it is redacted for that group.
+    If `group` is given, the explanation is redacted for that group.
     """
     engine.save_observations()
     with engine.store.snapshot() as snapshot:
@@ -89,7 +89,7 @@ def _explain_one(
     rules: Rules,
     group: str | None,
 ) -> Explanation:
-    """Explain a maintenance with these facts; a group does not see why it is stuck."""
+    """Explain maintenance with these facts; groups do not see why it is stuck."""
     failures = [fact.detail for fact in facts if isinstance(fact, f.WorkFailed)]
     failure = failures[-1] if failures and group is None else ""
     is_waiting = maintenance.phase is Phase.SCHEDULED
@@ -105,7 +105,7 @@ def explain_all(
     group: str | None = None,
     limit: int | None = None,
 ) -> Mapping[str, Explanation]:
-    """Explain several maintenance operations from one slice, by id.
+    """Explain several maintenance operations from one slice, by ID.
 
     At least the first `limit` waits of each are included, possibly more.
     """
@@ -126,14 +126,14 @@ def explain_all(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """One maintenance that would be announced."""
+    """One maintenance operation that would be announced."""
 
     maintenance: Maintenance
     explanation: Explanation
 
 
 def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Preview]:
-    """Return what `announce` would do, in the order in which it would run."""
+    """Return what `announce` would create, in the order in which it would run."""
     announcements.check_order(order)
     engine.save_observations()
     with engine.store.snapshot() as snapshot:
@@ -151,9 +151,10 @@ def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Preview]:
 
 
 def _neighborhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
-    """Return a function that cuts `slice_` to what one maintenance can wait for.
+    """Return a function that reduces `slice_` to what one maintenance operation can
+    wait for.
 
-    Otherwise, explaining each of hundreds would look at all of them.
+    Otherwise, each of hundreds of explanations would examine the whole slice.
     """
     places = {name: place for place, name in enumerate(slice_.maintenances)}
     members: dict[str, list[str]] = {}
@@ -179,9 +180,10 @@ def _neighborhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
 def story_of_maintenance(
     engine: Engine, any_id: str, *, group: str | None = None
 ) -> Story:
-    """Return the history of the maintenance with this id, or with an event of this id.
+    """Return the history of the maintenance operation with this ID, or the one with
+    this event.
 
-    If `group` is given, it is redacted for that group.
+    If `group` is given, the history is redacted for that group.
     """
     engine.save_observations()
     with engine.store.snapshot() as snapshot:
@@ -208,19 +210,19 @@ def _sights(snapshot: Snapshot, maintenance: Maintenance) -> list[Sight]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """The entries of one page, and the position it reached."""
+    """The entries of one page, and the position that it reached."""
 
     entries: tuple[JournalEntry, ...]
     position: int
-    has_more: bool  # whether the requested time range goes on
+    has_more: bool  # whether more of the requested time range follows
 
 
 def resolve_ids(
     snapshot: Snapshot, search: Search, *, group: str | None = None
 ) -> Search:
-    """Replace event ids in `search` by maintenance ids.
+    """Replace event IDs in `search` with maintenance IDs.
 
-    If `group` is given, maintenance of other groups is not found.
+    If `group` is given, maintenance in other groups is not found.
     """
     ids = frozenset(
         find_maintenance(snapshot, any_id, group=group).id
@@ -238,7 +240,7 @@ def find_entries(
     group: str | None = None,
     max_reads: int = _MAX_READS,
 ) -> SearchPage:
-    """Find up to `limit` facts after `after`, reading about `max_reads` facts at most.
+    """Find up to `limit` facts after `after`, reading at most about `max_reads` facts.
 
     If `group` is given, each fact is redacted for it before it is matched.
     """
@@ -328,7 +330,7 @@ def _selecting(
 
 
 def _kinds(search: Search) -> Collection[type[Fact]]:
-    """Return the kinds of facts that `search` can match; empty for any."""
+    """Return the kinds of facts that `search` can match; empty means any kind."""
     if not search.by:
         return search.kinds
     return search.kinds & NAMING or search.kinds or NAMING
@@ -349,7 +351,7 @@ def _bounds(snapshot: Snapshot, search: Search, after: int) -> tuple[int, int]:
 def report_on(
     engine: Engine, month: Month | None, group: str | None = None
 ) -> MonthlyReport:
-    """Report on `month`, or on the current one, for all groups or for one."""
+    """Report on `month`, or on the current month, for all groups or for one."""
     engine.save_observations()
     with engine.store.snapshot() as snapshot:
         now = engine.now(snapshot)
@@ -371,14 +373,14 @@ def report_on(
 
 
 def _spelling(snapshot: Snapshot, group: str) -> str | None:
-    """Return the declared spelling of `group`; None if it no longer exists."""
+    """Return the declared spelling of `group`, or None if it no longer exists."""
     return next(iter(snapshot.part_of_fleet(groups=[group]).groups), None)
 
 
 def _histories(
     store: Store, month: Month, begin: int, end: int, stuck: list[str]
 ) -> Iterator[MaintenanceHistory]:
-    """Yield the maintenance in the journal between two positions, each once."""
+    """Yield each maintenance operation in the journal between two positions, once."""
     done: set[str] = set()
     position = begin
     while position < end:
@@ -424,7 +426,7 @@ def _history(
 
 
 def _may_have_been_stuck(maintenance: Maintenance) -> bool:
-    """Whether the driver may have failed; otherwise its facts are not needed."""
+    """Return whether the driver may have failed; otherwise its facts are not needed."""
     return (
         maintenance.attempt > 1
         or maintenance.stuck_since is not None

@@ -1,16 +1,16 @@
-"""Sessions of signed-in users: a sealed cookie, and a key that only the page has.
+"""Sessions of signed-in users: a signed cookie, and a key that only the page has.
 
-1. A session has two halves, and a request needs both. The cookie holds the token's id,
-   the session's end and a digest of the key, with a signature (seal) over all of them.
-   The key is random. The service stores neither.
-2. Browsers send a cookie to every port of a host, but keep the page's storage by port.
-   So another server on the same host gets the cookie, and never the key.
+1. A session has two halves, and a request needs both. The cookie contains the token's
+   ID, the session's end, a digest of the key, and a signature (seal) over all three.
+   The key is random. The service stores neither half.
+2. Browsers send a cookie to every port of a host, but separate page storage by port.
+   Another server on the same host therefore receives the cookie but never the key.
 3. The signing key derives from the admin token, which is not in the store, and from the
-   digest of the holder's own token. So sessions survive a restart, the contents of the
-   store are not enough to forge one, and changing the admin token ends all of them.
-4. Signing out is saved before the response. A sign-out is remembered until the session
+   digest of the holder's own token. Sessions therefore survive a restart, cannot be
+   forged from the contents of the store alone, and end when the admin token changes.
+4. A sign-out is saved before the response is sent. It is remembered until the session
    would have ended anyway.
-5. A session lasts hours of real time, whatever the service's clock does.
+5. Sessions expire in real time, regardless of the service's clock.
 """
 
 import hashlib
@@ -33,28 +33,28 @@ from forewarn.ports import Clock
 #: The lifetime of a session.
 LASTS = timedelta(hours=12)
 
-#: Sign-outs of one token that are remembered one by one.
+#: The maximum number of one token's sign-outs that are remembered individually.
 MOST_SIGN_OUTS = 100
 
 _SIGN_OUTS = "sign_outs"  # the name of the setting
-_VERSION = "2"  # part of every key: sessions of other versions are invalid
-_BEFORE = "1."  # the start of sessions without a key, as earlier releases made them
+_VERSION = "2"  # part of every key: invalidates sessions of other versions
+_BEFORE = "1."  # the prefix of sessions without a key, created by earlier releases
 _SALT = f"forewarn: sessions {_VERSION}".encode()
-_COST = 2**14  # 60 ms, once; slows down guessing a weak admin token
+_COST = 2**14  # 60 ms, once; slows down guessing of a weak admin token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalSession:
-    """The contents of a session: whose it is, when it ends, and its identity."""
+    """The contents of a session: its holder, end and identity."""
 
-    token: str | None  # its id; None for the admin token
+    token: str | None  # the token's ID; None for the admin token
     ends: int  # seconds since 1970
-    digest: str  # of the key; it also identifies the session
+    digest: str  # of the key; also identifies the session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedSession:
-    """A new session: both halves, and its holder."""
+    """A new session: both halves and the holder."""
 
     cookie: str
     key: str
@@ -62,7 +62,7 @@ class StartedSession:
 
 
 class Lapsed(Enum):
-    """Why a session is not valid although its token might be."""
+    """Why a session is not valid even if its token is."""
 
     WRONG = "unknown session; sign in again"
     OVER = "the session has expired; sign in again"
@@ -79,17 +79,17 @@ class Lapsed(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignOuts:
-    """The sessions of one token that were signed out before their end.
+    """One token's sessions that were signed out before their end.
 
-    At most `MOST_SIGN_OUTS` are listed. Beyond that, the earliest ones are replaced by
-    `floor`, which ends all sessions of the token that are as old.
+    At most `MOST_SIGN_OUTS` are listed. Beyond that, the earliest are replaced by
+    `floor`, which ends all equally old sessions of the token.
     """
 
     sessions: Mapping[str, int] = field(default_factory=dict)  # ends, by digest
     floor: int = 0  # sessions that end at this second or earlier are signed out
 
     def has(self, session: PortalSession) -> bool:
-        """Whether `session` is signed out."""
+        """Return whether `session` was signed out."""
         return session.digest in self.sessions or session.ends <= self.floor
 
     def add(self, session: PortalSession) -> "SignOuts":
@@ -100,7 +100,7 @@ class SignOuts:
         return replace(self, sessions=_later_than(floor, sessions), floor=floor)
 
     def at(self, now: int) -> "SignOuts | None":
-        """Drop the sessions that have ended by `now`; None if nothing is left."""
+        """Drop sessions that have ended by `now`; return None if none are left."""
         sessions = _later_than(now, self.sessions)
         return (
             replace(self, sessions=sessions) if sessions or self.floor > now else None
@@ -111,29 +111,29 @@ class Sessions:
     """Starts, verifies and ends sessions."""
 
     def __init__(self, engine: Engine, tokens: Tokens, wall: Clock) -> None:
-        """Let holders of `tokens` sign in; `wall` gives the real time."""
+        """Allow holders of `tokens` to sign in; `wall` gives the real time."""
         self._engine = engine
         self._tokens = tokens
         self._wall = wall
-        self._sign_outs: Mapping[str, SignOuts] = {}  # by token id
-        self._lock = Lock()  # an older state must not replace a newer one
-        self._is_stale = False  # whether a sign-out may be saved that is not known here
+        self._sign_outs: Mapping[str, SignOuts] = {}  # by token ID
+        self._lock = Lock()  # older state must not replace newer state
+        self._is_stale = False  # whether a sign-out not known here may have been saved
 
     def reload(self) -> None:
-        """Read from the store which sessions are signed out."""
+        """Load the signed-out sessions from the store."""
         with self._lock:
-            self._is_stale = True  # unless all of this succeeds
+            self._is_stale = True  # cleared only if all of this succeeds
             with self._engine.store.snapshot() as snapshot:
                 self._sign_outs = decode_sign_outs(snapshot.setting(_SIGN_OUTS))
             self._is_stale = False
 
     def reload_if_stale(self) -> None:
-        """Read them again if the last sign-out was not confirmed by the store."""
+        """Reload the sign-outs if the store did not confirm the last one."""
         if self._is_stale:
             self.reload()
 
     def begin(self, holder: TokenHolder) -> StartedSession:
-        """Sign in a token's holder."""
+        """Sign in the holder of a token."""
         signing_key = self._key(holder.token)
         if signing_key is None:
             raise NotFound(f"token {holder.name} no longer exists")
@@ -151,7 +151,7 @@ class Sessions:
     def holder_of(
         self, cookie: str, key: str | None
     ) -> TokenHolder | UnknownToken | Lapsed:
-        """Return the holder of a session; `key` is None if the request had none."""
+        """Return the holder of a session; `key` is None if the request had no key."""
         if cookie.startswith(_BEFORE):
             return Lapsed.BEFORE_UPGRADE
         signing_key = self._key(token_named(cookie))
@@ -168,7 +168,7 @@ class Sessions:
         return replace(holder, session=session.digest, signed_in_until=until)
 
     def is_good(self, holder: TokenHolder) -> bool:
-        """Whether the holder's token, and session if any, are still valid."""
+        """Return whether the holder's token, and session if any, are still valid."""
         session = _session_of(holder)
         is_lapsed = session is not None and self._lapsed(session) is not None
         return not is_lapsed and self._tokens.is_good(holder)
@@ -187,7 +187,7 @@ class Sessions:
                 kept = _kept({**known, token: added}, now)
                 transaction.keep(_SIGN_OUTS, encode_sign_outs(kept))
         except Unavailable:
-            self._is_stale = True  # it may be saved all the same
+            self._is_stale = True  # it may have been saved anyway
             raise
         self.reload()
 
@@ -238,7 +238,7 @@ def encode_sign_outs(sign_outs: Mapping[str, SignOuts]) -> str:
 
 
 def decode_sign_outs(text: str | None) -> Mapping[str, SignOuts]:
-    """Decode the sign-outs of all tokens; None stands for none."""
+    """Decode the sign-outs of all tokens; `None` means no sign-outs."""
     plain = {} if text is None else json.loads(text)
     return {token: SignOuts(**one) for token, one in plain.items()}
 
@@ -256,14 +256,14 @@ def _later_than(moment: int, sessions: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def root_key(admin_digest: str) -> bytes:
-    """Derive the key behind all signatures from the digest of the admin token."""
+    """Derive the root key of all signatures from the admin token's digest."""
     return hashlib.scrypt(
         admin_digest.encode(), salt=_SALT, n=_COST, r=8, p=1, dklen=32
     )
 
 
 def key_for(root: bytes, digest: str) -> bytes:
-    """Derive the session key of one token from its `digest`."""
+    """Derive one token's session key from its `digest`."""
     return hmac.digest(root, digest.encode(), "sha256")
 
 
@@ -276,7 +276,7 @@ def seal(session: PortalSession, key: bytes) -> str:
 def unseal(text: str, key: bytes) -> PortalSession | None:
     """Decode a session; None if it was not signed with `key`."""
     payload, _, mark = text.rpartition(".")
-    # Compared as text: the last Base64 character may differ for the same bytes.
+    # Compare strings: the last Base64 character may differ for the same bytes.
     if not hmac.compare_digest(_bytes(mark), _mark(payload, key).encode()):
         return None
     _, token, ends, digest = payload.split(".")
@@ -284,12 +284,12 @@ def unseal(text: str, key: bytes) -> PortalSession | None:
 
 
 def key_digest(key: str) -> str:
-    """Return the digest that the cookie holds instead of the `key`."""
+    """Return the digest that represents `key` in the cookie."""
     return _text(hashlib.sha256(_bytes(key)).digest())
 
 
 def token_named(text: str) -> str | None:
-    """Return the token id in a session, verified or not; None for the admin token."""
+    """Return the token ID in a session, verified or not; None for the admin token."""
     return text.partition(".")[2].partition(".")[0] or None
 
 

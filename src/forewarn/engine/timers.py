@@ -1,4 +1,4 @@
-"""Timers, the heartbeat thread, and the `advance` of the manual clock."""
+"""Timers, the heartbeat thread, and advancing of the manual clock."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,17 +17,18 @@ from forewarn.ports import Bell
 #: The longest single advance of a manual clock.
 LONGEST_ADVANCE = timedelta(days=36_500)
 
-_MOST_IN_TURN = 20  # each occupies a control-plane thread for as long as a script runs
+_MOST_IN_TURN = 20  # each occupies a control-plane thread while a script runs
 
 _TOO_FAR = f"the clock cannot go beyond the year {END.year - 1}"
 
 
 class Timers(Follower):
-    """A thread that applies what is due, and saves the heartbeat.
+    """A thread that applies everything due and saves the heartbeat.
 
-    With a manual clock it only saves the heartbeat; `ClockAdvance` does the rest. A
-    heartbeat also settles whether a failed commit was applied: after it, nothing older
-    can appear. While writes fail, a probe after it shows when they succeed again.
+    With a manual clock, the thread only saves the heartbeat; `ClockAdvance` does the
+    rest. A heartbeat also determines whether a failed commit was applied, because no
+    earlier commit can appear after it. While writes fail, a probe after each heartbeat
+    detects when they succeed again.
     """
 
     def __init__(self, engine: Engine, done: Callable[[], None]) -> None:
@@ -50,11 +51,11 @@ class Timers(Follower):
 
     @property
     def beaten_at(self) -> float:
-        """When the last heartbeat was saved, in real time; at first, the creation."""
+        """When the last heartbeat was saved, in real time; at first, when created."""
         return max(self._beaten, self._began)
 
     def stop(self, timeout: float | None = None) -> None:
-        """Stop the thread, after a last heartbeat."""
+        """Save a last heartbeat, and stop the thread."""
         super().stop(timeout)
         with suppress(Unavailable):
             self._engine.beat()
@@ -83,7 +84,7 @@ class Timers(Follower):
 
 
 class ClockAdvance:
-    """Moves the manual clock, timer by timer."""
+    """Advances the manual clock, timer by timer."""
 
     def __init__(
         self,
@@ -91,9 +92,9 @@ class ClockAdvance:
         read_to_end: Callable[[], None],
         on_move: Callable[[], None] = lambda: None,
     ) -> None:
-        """Move the clock of `engine`; `read_to_end` makes all readers catch up.
+        """Advance the clock of `engine`; `read_to_end` makes all readers catch up.
 
-        `on_move` is called after each move.
+        `on_move` is called after each advance.
         """
         self._engine = engine
         self._read_to_end = read_to_end
@@ -110,7 +111,7 @@ class ClockAdvance:
     def by(
         self, step: timedelta, once: IdempotencyKey[datetime] | None = None
     ) -> datetime:
-        """Move the clock by `step`; a repeated request resumes an unfinished move."""
+        """Advance the clock by `step`; repeated requests resume unfinished ones."""
         with self._in_turn():
             key = None if once is None else once.key
             try:
@@ -128,7 +129,7 @@ class ClockAdvance:
     def to(
         self, target: datetime, once: IdempotencyKey[datetime] | None = None
     ) -> datetime:
-        """Move the clock to `target`."""
+        """Advance the clock to `target`."""
         with self._in_turn():
             return self._to(target, once)
 
@@ -169,7 +170,7 @@ class ClockAdvance:
                     f"the service is stopping; the clock is at {clock.now()}"
                 )
             with clock.moved_to(max(moment, clock.now())):
-                engine.tick()  # saves the heartbeat as well
+                engine.tick()  # this also saves the heartbeat
             self._read_to_end()
         with clock.moved_to(target):
             engine.keep_clock(target, once)

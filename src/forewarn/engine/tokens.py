@@ -1,7 +1,7 @@
-"""API tokens: created, shown once, stored as digests, revoked.
+"""API tokens: creation, verification and revocation; only digests are stored.
 
-Every request is checked against memory, because only one service uses the store.
-The memory is refreshed after every transaction that may change it.
+Requests are checked against a copy in memory, because only one service uses the store.
+The copy is refreshed after every transaction that may change the tokens.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from forewarn.engine.observations import record_facts, revoke
 from forewarn.errors import Conflict, InvalidInput, NotFound
 from forewarn.ports import Transaction
 
-#: The prefix of every token, which makes leaked tokens recognizable.
+#: The prefix of every token, by which leaked tokens can be recognized.
 PREFIX = "fw"
 
 _ID_BYTES = 6
@@ -36,8 +36,8 @@ class TokenHolder:
     name: str
     role: Role
     group: str | None = None  # None if it may see all groups
-    token: str | None = None  # its id; None for the admin token
-    session: str | None = None  # its id; None if authenticated by the token itself
+    token: str | None = None  # the token's ID; None for the admin token
+    session: str | None = None  # ID; None if the token authenticated it
     signed_in_until: datetime | None = None  # None without a session
 
 
@@ -53,17 +53,17 @@ class Tokens:
     """All tokens, including the admin token."""
 
     def __init__(self, engine: Engine, admin_token: str) -> None:
-        """Store tokens through `engine`, except for the `admin_token`."""
+        """Store tokens through `engine`, except for `admin_token`."""
         self._engine = engine
         self._admin_digest = _digest(admin_token)
         self._tokens: Mapping[str, Token] = {}
         self._reload_lock = Lock()
 
     def reload(self) -> None:
-        """Refresh the memory from the store."""
+        """Refresh the copy in memory from the store."""
         engine = self._engine
         with self._reload_lock:  # an older read must not replace a newer one
-            engine.are_tokens_stale = False  # set again by any later change
+            engine.are_tokens_stale = False  # any later change sets it again
             try:
                 with engine.store.snapshot() as snapshot:
                     self._tokens = {token.id: token for token in snapshot.tokens()}
@@ -72,7 +72,7 @@ class Tokens:
                 raise
 
     def reload_if_stale(self) -> None:
-        """Refresh the memory, unless it was done since the last change."""
+        """Refresh the copy in memory if tokens have changed since the last refresh."""
         if self._engine.are_tokens_stale:
             self.reload()
 
@@ -88,7 +88,7 @@ class Tokens:
         return self.holder_with(token.id)
 
     def holder_with(self, token_id: str | None) -> TokenHolder | UnknownToken:
-        """Return the holder of the token with this id, and record its use.
+        """Return the holder of the token with this ID, and record its use.
 
         None stands for the admin token.
         """
@@ -108,14 +108,14 @@ class Tokens:
         )
 
     def digest_of(self, token_id: str | None) -> str | None:
-        """Return the digest of a token, even if revoked; None if there is none."""
+        """Return the digest of a token, even if revoked, or None if there is none."""
         if token_id is None:
             return self._admin_digest
         token = self._tokens.get(token_id)
         return None if token is None else token.digest
 
     def is_good(self, holder: TokenHolder) -> bool:
-        """Whether the token of `holder` is still valid."""
+        """Return whether the token of `holder` is still valid."""
         if holder.token is None:
             return True
         token = self._tokens.get(holder.token)
@@ -137,7 +137,7 @@ class Tokens:
         lasts: timedelta | None = None,
         by: str,
     ) -> tuple[Token, str]:
-        """Create a token; its text is returned only here and never stored."""
+        """Create a token; its text is only returned here and is never stored."""
         token_id = secrets.token_hex(_ID_BYTES)
         text = f"{PREFIX}_{token_id}_{secrets.token_urlsafe(32)}"
         self._engine.are_tokens_stale = True  # until the outcome is known
@@ -170,7 +170,7 @@ class Tokens:
         return token, text
 
     def revoke(self, name_or_id: str, *, by: str) -> Token:
-        """Revoke a token; repeating this has no effect."""
+        """Revoke a token; revoking it again has no effect."""
         if fold_name(name_or_id) == "admin":
             raise Conflict(
                 "the admin token cannot be revoked; to replace it, change"
@@ -189,7 +189,7 @@ class Tokens:
 
 
 def _with_declared_group(transaction: Transaction, token: Token) -> Token:
-    """Replace the group by its declared spelling; raise `NotFound` if it is missing."""
+    """Replace the group with its declared spelling; raise `NotFound` if missing."""
     if token.group is None:
         return token
     names = transaction.part_of_fleet(groups=[token.group]).groups

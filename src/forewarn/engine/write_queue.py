@@ -1,13 +1,13 @@
-"""Write queue: one transaction at a time, in an order that starves no writer.
+"""Write queue: runs one transaction at a time, in an order that starves no writer.
 
-The store serializes writers, but not fairly. The writer whose turn it is finds the
-store free.
+The store serializes writers, but not fairly. With this queue, a writer finds the store
+free when its turn comes.
 
-1. The service goes first: nothing delays a deadline by more than the write in progress.
-2. Operators go next. After a few of their commands, one write of a lower rank follows.
-3. The lower ranks take turns: commands of tenants, VMs, and observations.
-4. Within a rank, writers take turns by name, so that a VM or a token with many commands
-   delays the others by one.
+1. The service goes first, so only the write in progress can delay a deadline.
+2. Operators go next. After a few operator commands, one write of a lower rank follows.
+3. The lower ranks take turns: tenants' commands, VMs' writes, and observations.
+4. Within a rank, writers take turns by name, so that a VM or token with many commands
+   delays each of the others by only one command.
 """
 
 from collections import Counter, deque
@@ -18,29 +18,29 @@ from threading import Lock
 
 from forewarn.errors import Crowded, Throttled, Unavailable
 
-#: How many commands of one tenant's token may wait.
+#: The maximum number of commands that one tenant's token may have waiting.
 MOST_WAITING = 4
 
-_MOST_IN_A_ROW = 4  # commands of operators while others wait
+_MOST_IN_A_ROW = 4  # operator commands in a row while others wait
 
 
 class WriteRank(Enum):
-    """Who writes; the most urgent first."""
+    """The rank of a writer, most urgent first."""
 
-    SERVICE = "service"  #: deadlines, heartbeats, reports of drivers, positions
+    SERVICE = "service"  #: deadlines, heartbeats, driver reports and positions
     OPERATOR = "operator"  #: commands with a token that is not limited to a group
     TENANT = "tenant"  #: commands with a group's token
     VM = "VM"  #: approvals by VMs, and first polls
-    OBSERVATION = "observation"  #: what VMs polled and saw, for someone who reads it
+    OBSERVATION = "observation"  #: polls and events shown, when someone reads them
 
 
 class WriteQueue:
-    """A lock whose waiters are served by rank, and in turn by name."""
+    """A lock that serves waiters by rank, and takes turns by name within a rank."""
 
     def __init__(self, patience: float = 10.0) -> None:
-        """Make writers wait for their turn for at most `patience` seconds."""
+        """Make each writer wait for its turn for at most `patience` seconds."""
         self._patience = patience
-        self._lock = Lock()  # guards what follows
+        self._lock = Lock()  # guards the fields below
         self._is_taken = False
         self._ended = 0  # turns
         # Locked tickets of waiters, by name; a ticket is unlocked when it has the turn.
@@ -49,19 +49,19 @@ class WriteQueue:
         }
         self._lower = [WriteRank.VM, WriteRank.TENANT, WriteRank.OBSERVATION]
         self._in_a_row = 0  # turns of operators while lower ranks waited
-        #: How many writes were refused, by the limit that was reached.
+        #: The number of refused writes, by the limit that was reached.
         self.refused = Counter({"waiting": 0, "time": 0})
 
     @property
     def waiting(self) -> int:
-        """The number of writers that wait."""
+        """The number of waiting writers."""
         with self._lock:
             ranks = self._waiting.values()
             return sum(len(tickets) for names in ranks for tickets in names.values())
 
     @contextmanager
     def turn(self, rank: WriteRank, name: str) -> Iterator[None]:
-        """Wait for a turn, at most as long as the queue's patience."""
+        """Wait for a turn, at most for the queue's patience."""
         self._enter(rank, name)
         try:
             yield
@@ -93,7 +93,7 @@ class WriteQueue:
     def _withdraw(
         self, rank: WriteRank, name: str, ticket: Lock, ended_before: int
     ) -> None:
-        """Stop waiting and raise the reason, unless the turn has come meanwhile."""
+        """Stop waiting and raise the reason, unless the turn has already come."""
         with self._lock:
             tickets = self._waiting[rank].get(name)
             if tickets is None or ticket not in tickets:
@@ -121,7 +121,7 @@ class WriteQueue:
                 names[name] = tickets  # after the others
 
     def _next_rank(self) -> WriteRank | None:
-        """Choose the rank that has the next turn; None if nobody waits."""
+        """Choose the rank that has the next turn; return None if nobody is waiting."""
         if self._waiting[WriteRank.SERVICE]:
             return WriteRank.SERVICE
         lower = next((rank for rank in self._lower if self._waiting[rank]), None)

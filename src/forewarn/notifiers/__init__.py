@@ -1,1 +1,1 @@
-"""Notifiers: delivery of facts to other systems."""
+"""Notifiers: deliver facts to other systems."""

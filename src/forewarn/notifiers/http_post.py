@@ -1,7 +1,7 @@
-"""HTTP POST with a hard deadline, and redaction of secrets in its messages.
+"""HTTP POST with a hard deadline and redaction of secrets in error messages.
 
-The deadline covers everything from the first address to the last byte; no timeout of
-`http.client` does.
+The deadline covers everything from the first address to the last byte, which no
+`http.client` timeout does.
 """
 
 import base64
@@ -22,10 +22,10 @@ from forewarn.formats import clean
 from forewarn.notifiers.targets import url_without_secrets
 from forewarn.ports import Bell
 
-_MOST_SHOWN = 200  # characters of a response that are shown
+_MOST_SHOWN = 200  # characters of a response to show
 _MOST_READ = 4 * _MOST_SHOWN  # bytes
 _LEAST = 0.001  # seconds; a timeout of 0 would mean non-blocking
-_MOST_INTERIM = 100  # responses before the final one
+_MOST_INTERIM = 100  # responses before the final response
 _SHORTEST = 8  # characters; shorter words are too common to redact
 _INSTEAD = "***"
 
@@ -40,11 +40,11 @@ class PostResponse:
 
     @property
     def is_success(self) -> bool:
-        """Whether the message was accepted."""
+        """Return whether the message was accepted."""
         return 200 <= self.status < 300
 
     def __str__(self) -> str:
-        """Format for people."""
+        """Format the response for people."""
         suffix = f": {self.text}" if self.text else ""
         return f"{self.status} {self.reason}".rstrip() + suffix
 
@@ -53,7 +53,7 @@ class Sender:
     """Posts to one URL, one message at a time."""
 
     def __init__(self, url: str, *, timeout: float, hidden: Sequence[str] = ()) -> None:
-        """Give each message `timeout` seconds; redact `hidden` in messages."""
+        """Allow each message `timeout` seconds; redact `hidden` in error messages."""
         parts = urlsplit(url)
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -67,12 +67,12 @@ class Sender:
         self._shown = url_without_secrets(url)
         self._timeout = timeout
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
-        self._lock = Lock()  # guards the next two fields
+        self._lock = Lock()  # guards the two fields below
         self._open: socket.socket | None = None
         self._is_closed = False
 
     def close(self) -> None:
-        """Abort the current request, and send nothing more."""
+        """Abort the current request, and send no more."""
         with self._lock:
             self._is_closed = True
         self._shut_down()
@@ -173,11 +173,12 @@ class Sender:
             self._open = None
 
     def _shut_down(self) -> None:
-        """Shut down the connection, which makes any wait on it fail."""
+        """Shut down the connection, so that any wait on it fails."""
         with self._lock:
             if self._open is not None:
                 with suppress(OSError):  # it has already ended
-                    # Not `SSLSocket.shutdown`: it changes state that others use.
+                    # Not `SSLSocket.shutdown`, which changes state that other threads
+                    # use.
                     socket.socket.shutdown(self._open, socket.SHUT_RDWR)
 
     def _end_late(self, late: Bell) -> None:
@@ -207,22 +208,22 @@ class Sender:
 
 
 class _TooManyInterim(HTTPException):
-    """The receiver sends interim responses, and never a final one."""
+    """The receiver sends interim responses but never a final response."""
 
 
 class _LineReader(io.BufferedReader):
-    """Remembers the last line that was read."""
+    """Remembers the last line read."""
 
     last = b""
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        """Read a line; without a line break, it is cut off."""
+        """Read a line; a line without a line break is cut off."""
         self.last = super().readline(size)
         return self.last
 
 
 class _Response(HTTPResponse):
-    """A response with a complete head, after some interim responses (1xx)."""
+    """A response with a complete head, after any interim responses (1xx)."""
 
     def __init__(self, sock: socket.socket, *, method: str, late: Bell) -> None:
         super().__init__(sock, method=method)
@@ -231,8 +232,8 @@ class _Response(HTTPResponse):
         self._status_lines = 0
 
     def _read_status(self) -> tuple[str, int, str]:
-        """Read a status line; the base class calls this for each 100 as well."""
-        if self._late.is_set():  # what is buffered may take long to parse
+        """Read a status line; the base class also calls this for each 100."""
+        if self._late.is_set():  # buffered data may take long to parse
             raise TimeoutError
         if self._status_lines > _MOST_INTERIM:
             raise _TooManyInterim
@@ -271,14 +272,14 @@ def _beginning(response: HTTPResponse) -> bytes:
 
 
 def secret_words(text: str) -> Iterator[str]:
-    """Yield the words of `text` that may be tokens; short ones are not."""
+    """Yield the words in `text` that are long enough to be tokens."""
     return (word for word in text.split() if len(word) >= _SHORTEST)
 
 
 def _secret_words_of_url(parts: SplitResult) -> Iterator[str]:
-    """Yield the possible secrets of a URL, encoded or not.
+    """Yield the possible secrets in a URL, encoded or not.
 
-    These are user, password, path and query, and long parts of the last two.
+    These are the user, password, path and query, and long parts of the path and query.
     """
     yield from _both(parts.password or "")
     yield from secret_words(unquote(parts.username or ""))
@@ -289,12 +290,12 @@ def _secret_words_of_url(parts: SplitResult) -> Iterator[str]:
 
 
 def _longest_first(words: Iterable[str]) -> Sequence[str]:
-    """Sort `words` so that none hides a longer one that begins with it."""
+    """Sort `words` so that none hides a longer word that begins with it."""
     return sorted({*filter(None, words)}, key=len, reverse=True)
 
 
 def _redact(text: str, words: Sequence[str], *, is_cut: bool = False) -> str:
-    """Redact `words` in `text`; if it `is_cut`, also a partial word at its end."""
+    """Redact `words` in `text`; if `is_cut`, also redact a partial word at the end."""
     for word in words:
         text = text.replace(word, _INSTEAD)
     if not is_cut:

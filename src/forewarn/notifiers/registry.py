@@ -21,7 +21,7 @@ _OURS: Mapping[str, Callable[[Target, str, _Now], Notifier]] = {
 
 
 def make_notifier(target: Target, *, source: str, now: _Now) -> Notifier:
-    """Create the notifier of `target`."""
+    """Create a notifier for `target`."""
     ours = _OURS.get(target.kind)
     if ours is not None:
         return ours(target, source, now)
@@ -33,10 +33,10 @@ def make_notifier(target: Target, *, source: str, now: _Now) -> Notifier:
 
 
 class LogNotifier:
-    """Logs a sentence; a JSON log also has the whole event."""
+    """Logs a sentence; a JSON log also contains the whole event."""
 
     def __init__(self, *, source: str) -> None:
-        """Log events of `source`."""
+        """Log events with this `source`."""
         self._source = source
 
     def notify(self, notice: Notice) -> None:

@@ -1,4 +1,4 @@
-"""Parsers of notification settings.
+"""Parsers for notification settings.
 
 Possible secrets are never shown, not even in error messages.
 """
@@ -44,16 +44,16 @@ _OWN_HEADERS = frozenset(
 
 
 def read_webhook(value: object) -> str:
-    """Parse the URL of a webhook."""
+    """Parse a webhook URL."""
     if isinstance(value, str) and split_url(value) is not None:
         return value
     raise InvalidInput("expected a URL such as https://ops.example/hook")
 
 
-#: Parses URLs: a list, or text separated by spaces.
+#: Parses URLs: a list, or a string separated by spaces.
 read_webhooks = list_of(read_webhook, "a list of URLs", split=str.split)
 
-#: Parses secrets: a list, or text separated by spaces; newest first.
+#: Parses secrets, newest first: a list, or a string separated by spaces.
 read_secrets = secret(
     list_of(read_text, "", least=1, split=str.split), "a secret, or a list of secrets"
 )
@@ -63,7 +63,7 @@ read_source = matching(_URL, "a URI such as /forewarn")
 
 
 def target_of(url: str) -> Target:
-    """Create the target of a webhook without a name; its name derives from the URL."""
+    """Create a target for an unnamed webhook; its name is derived from the URL."""
     host = re.sub(r"[^A-Za-z0-9.-]", "-", urlsplit(url).hostname or "")[:37]
     digest = hashlib.sha256(url.encode()).hexdigest()[:12]
     return Target(name=f"{host}-{digest}", kind="webhook", url=url)
@@ -73,7 +73,7 @@ def target_of(url: str) -> Target:
 
 
 def read_targets(value: object) -> tuple[Target, ...]:
-    """Parse target tables; in the environment, TOML inline tables."""
+    """Parse target tables, which are TOML inline tables in the environment."""
     tables = inline_toml(value)
     if not isinstance(tables, list) or not all(isinstance(e, dict) for e in tables):
         raise InvalidInput('expected tables, such as [{ name = "ops", kind = "log" }]')
@@ -148,7 +148,7 @@ _READERS: Mapping[str, Reader[Any]] = {
     "options": read_options,
 }
 
-#: Keys whose name differs from the field's name.
+#: Keys whose names differ from their fields' names.
 _FIELDS = {
     "secret": "secrets",
     "secret_file": "secret_files",

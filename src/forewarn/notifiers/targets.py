@@ -10,7 +10,7 @@ from forewarn.errors import InvalidInput
 from forewarn.formats import is_utf8
 from forewarn.plugins import PluginKind
 
-#: The default facts of a target: what happens to VMs, and what needs attention.
+#: A target's default facts: what happens to VMs, and what needs attention.
 USUAL = frozenset(
     {
         "Announced",
@@ -33,7 +33,7 @@ NOTIFIERS = PluginKind(
     ours=("webhook", "log"),
 )
 
-#: The logger of the log notifier.
+#: The log notifier's logger.
 NOTIFICATIONS = "forewarn.notifications"
 
 #: The default timeout of a webhook, in seconds.
@@ -46,7 +46,7 @@ class Target:
 
     name: str
     kind: str
-    url: str | None = field(default=None, repr=False)  # None if it needs none
+    url: str | None = field(default=None, repr=False)  # None if not needed
     secrets: tuple[str, ...] = field(default=(), repr=False)  # newest first
     secret_files: tuple[str, ...] = ()
     secret_variables: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Target:
 
 
 def url_without_secrets(url: str) -> str:
-    """Return scheme, host and port of `url`; chat services have secrets in the path."""
+    """Return only scheme, host and port, because paths may contain secrets."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 

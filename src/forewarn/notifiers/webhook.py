@@ -1,4 +1,4 @@
-"""Webhook notifier: signed CloudEvents 1.0 in JSON, sent by HTTP POST."""
+"""Webhook notifier: sends signed CloudEvents 1.0 in JSON through HTTP POST."""
 
 import hmac
 import json
@@ -30,12 +30,12 @@ _VERSION = VERSIONS["2020-07-01"]
 
 
 class Webhook:
-    """Posts to the URL of a target; any response other than 2xx causes a retry."""
+    """Posts to a target's URL; any response other than 2xx causes a retry."""
 
     def __init__(
         self, target: Target, *, source: str, now: Callable[[], datetime]
     ) -> None:
-        """Send as `source`; `now` returns the real time for signatures."""
+        """Use `source` in events; `now` returns the real time for signatures."""
         self._target = target
         self._source = source
         self._now = now
@@ -63,7 +63,7 @@ class Webhook:
             raise Undelivered(f"{self._target.shown_url} responded with {response}")
 
     def send(self, event: Json, attempt: int = 1) -> PostResponse:
-        """Post `event`, signed, and return the response."""
+        """Sign and post `event`, and return the response."""
         body = cloud_event_bytes(event)
         return self._sender.post(body, self._headers(body, attempt))
 
@@ -85,7 +85,7 @@ class Webhook:
 
 
 def cloud_event(notice: Notice, source: str) -> Json:
-    """Convert `notice`; the id is its position, the same in every attempt."""
+    """Convert `notice`; the ID is its position, which is the same in every attempt."""
     return envelope(
         id=str(notice.position),
         source=source,
@@ -151,7 +151,7 @@ def _data(notice: Notice) -> Json:
 
 
 def signature(body: bytes, secrets: Sequence[str], at: datetime) -> str:
-    """Sign `body` with each of `secrets`; there are several during a rotation."""
+    """Sign `body` with each of `secrets`; during a rotation there are several."""
     seconds = int(at.timestamp())
     signed = b"%d.%s" % (seconds, body)
     digests = [

@@ -1,1 +1,1 @@
-"""Wire protocol of Scheduled Events; pure, standard library only."""
+"""Wire protocol of Scheduled Events; pure, using only the standard library."""

@@ -1,10 +1,12 @@
 """Encoding and decoding of documents, approvals and dates.
 
-1. Encoding is exact: compact JSON, the key order that real endpoints use, UTF-8.
+1. Encoding is exact: compact JSON in UTF-8, with keys in the order that real endpoints
+   use.
 2. Decoding is tolerant: real endpoints omit fields, write dates in several ways, and
    return an empty body instead of an empty document.
-3. A JSON object without a list of Events is not a document. Something between a VM and
-   the service may return an error as 200; it must not mean that all events are gone.
+3. A JSON object without a list of Events is not a document. An intermediary between a
+   VM and the service may return an error with status 200, which must not mean that all
+   events are gone.
 """
 
 import json
@@ -55,7 +57,7 @@ _Word = TypeVar("_Word", EventType, EventStatus, EventSource)
 def encode(
     document: Document, version: ApiVersion, date_form: DateForm | None = None
 ) -> bytes:
-    """Encode `document` for `version`; `date_form` overrides the version's."""
+    """Encode `document` for `version`; `date_form` overrides the version's form."""
     form = date_form or version.date_form
     events = [
         plain_event(event, version, form)
@@ -69,7 +71,7 @@ def encode(
 def plain_event(
     event: ScheduledEvent, version: ApiVersion, form: DateForm
 ) -> dict[str, object]:
-    """Return one event of a document as `version` shows it."""
+    """Return one event in a document in the form that `version` uses."""
     plain: dict[str, object] = {
         "EventId": event.id,
         "EventStatus": event.status,
@@ -155,12 +157,13 @@ def _whole_number(value: object, default: int) -> int:
 def encode_start_requests(event_ids: Iterable[str]) -> bytes:
     """Encode the request body that approves `event_ids`."""
     plain = {"StartRequests": [{"EventId": event_id} for event_id in event_ids]}
-    # ASCII escapes: a decoded id may have lone surrogates, which UTF-8 cannot encode.
+    # ASCII escapes: a decoded ID may contain lone surrogates, which UTF-8 cannot
+    # encode.
     return json.dumps(plain, separators=(",", ":")).encode("ascii")
 
 
 def decode_start_requests(body: bytes) -> tuple[str, ...]:
-    """Decode the ids that a body approves: upper case, unique, in order."""
+    """Decode the IDs that a body approves; they are upper case, unique and in order."""
     plain = parse_json(body)
     if not isinstance(plain, dict):
         raise Malformed("the body is not a JSON object")
@@ -190,7 +193,7 @@ def _member(plain: Mapping[str, object], name: str) -> object:
 
 
 def rfc1123(moment: datetime) -> str:
-    """Format `moment` as HTTP does, in English regardless of the locale."""
+    """Format `moment` like HTTP dates, in English regardless of the locale."""
     utc = moment.astimezone(UTC)
     day, month = _DAYS[utc.weekday()], _MONTHS[utc.month - 1]
     return f"{day}, {utc.day:02} {month} {utc.year:04} {utc:%H:%M:%S} GMT"
@@ -239,7 +242,7 @@ def _rfc1123(text: str) -> datetime:
 
 
 def _email(text: str) -> datetime:
-    # Imported late: rarely needed, and as slow to import as everything else together.
+    # Imported late: rarely needed, and as slow to import as everything else combined.
     from email.utils import parsedate_to_datetime
 
     return parsedate_to_datetime(text)

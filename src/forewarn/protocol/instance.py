@@ -7,10 +7,10 @@ from forewarn.protocol.versions import INSTANCE_VERSIONS
 
 #: A value, an object or a list in the tree.
 Node: TypeAlias = "str | dict[str, Node] | list[Node]"
-#: The same, with the first version in place of each value; a list holds its own.
+#: The same, with the first version in place of each value; a list has its own.
 Shape: TypeAlias = "str | list[str] | dict[str, Shape]"
 
-#: The documentation's table of `compute`, sorted by name like real responses.
+#: The table of `compute` in the documentation, sorted by name like real responses.
 COMPUTE: Mapping[str, Shape] = {
     "additionalCapabilities": {"hibernationEnabled": "2021-11-01"},
     "azEnvironment": "2018-10-01",
@@ -107,7 +107,7 @@ _FIRST = "2017-04-02"  # the table's first; that 2017-03-01 equals it is our cho
 
 
 def compute(values: Mapping[str, Node], version: str) -> dict[str, Node]:
-    """Arrange `values` as in `version`; fields without a value are empty."""
+    """Arrange `values` as in `version`; fields without values are empty."""
     return _filled(_EMPTY[version], values)
 
 

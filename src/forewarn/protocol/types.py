@@ -1,4 +1,4 @@
-"""Types of the wire protocol: event type, status, source, and the document."""
+"""Types of the wire protocol: event type, status, source and document."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from enum import StrEnum
 class EventType(StrEnum):
     """What will happen to the VM."""
 
-    #: Paused for seconds; memory and open files are kept.
+    #: The VM pauses for seconds; memory and open files are kept.
     FREEZE = "Freeze"
-    #: Restarted; memory is lost.
+    #: The VM restarts; memory is lost.
     REBOOT = "Reboot"
-    #: Moved to another host; ephemeral disks are lost.
+    #: The VM moves to another host; ephemeral disks are lost.
     REDEPLOY = "Redeploy"
-    #: A spot VM is reclaimed.
+    #: A spot VM is evicted.
     PREEMPT = "Preempt"
     #: The VM is deleted.
     TERMINATE = "Terminate"
@@ -24,14 +24,14 @@ class EventType(StrEnum):
 class EventStatus(StrEnum):
     """The status of an event; the protocol has only these two."""
 
-    #: Announced, not started yet.
+    #: Announced but not started.
     SCHEDULED = "Scheduled"
     #: In progress.
     STARTED = "Started"
 
 
 class EventSource(StrEnum):
-    """Who caused the event."""
+    """The cause of the event."""
 
     #: The operator of the hosts.
     PLATFORM = "Platform"
@@ -41,19 +41,19 @@ class EventSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledEvent:
-    """One event of the document.
+    """One event in the document.
 
-    `type`, `status` and `source` are plain text if the server sent an unknown value.
-    `raw` holds everything that was received, including unknown fields.
+    `type`, `status` and `source` are plain strings if the server sent an unknown value.
+    `raw` contains everything that was received, including unknown fields.
     """
 
     id: str
     type: EventType | str
     status: EventStatus | str
     resources: tuple[str, ...]
-    not_before: datetime | None = None  # None if blank, because the event has started
+    not_before: datetime | None = None  # None if blank because the event has started
     description: str = ""
-    source: EventSource | str | None = None  # None if the version lacks it
+    source: EventSource | str | None = None  # None if the version lacks this field
     duration: int | None = None  # seconds; None if unknown or absent
     paas: frozenset[str] = frozenset()  # resources that are PaaS role instances
     raw: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)

@@ -1,4 +1,4 @@
-"""Table of api-versions: the fields, event types and formats of each."""
+"""Table of api-versions, with the fields, event types and formats of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

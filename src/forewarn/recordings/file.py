@@ -1,4 +1,4 @@
-"""Recording file: lines are appended one by one and synced to disk."""
+"""Recording file: each line is appended and synced to disk."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ from forewarn.recordings.format import (
 MAX_SIZE = 64 * 1024 * 1024
 _MOST = f"{MAX_SIZE // 1024**2} MiB"
 
-_BINARY = getattr(os, "O_BINARY", 0)  # on Windows: no carriage return before a line end
+_BINARY = getattr(os, "O_BINARY", 0)  # no carriage return before a line end on Windows
 
 
 def read_recording(path: Path) -> Recording:
@@ -35,10 +35,10 @@ def read_recording(path: Path) -> Recording:
 
 
 class RecordingFile:
-    """A recording that is being written; the file is valid at all times."""
+    """A recording in progress; the file is valid at all times."""
 
     def __init__(self, path: Path, descriptor: int, header: RecordingHeader) -> None:
-        """Write to the open file `descriptor`, a recording with this `header`."""
+        """Write a recording with this `header` to the open file `descriptor`."""
         self.path = path
         self.header = header
         self._descriptor = descriptor
@@ -120,7 +120,7 @@ class RecordingFile:
             self._write("\n")
 
     def _write(self, text: str) -> None:
-        """Append `text` completely, or not at all."""
+        """Append all of `text`, or nothing."""
         data = text.encode("ascii")
         if self._length + len(data) > MAX_SIZE:
             raise Unavailable(

@@ -1,7 +1,7 @@
 """Recording format: a service's responses over time, as lines of JSON.
 
-1. The first line is the header. Each further line is a change.
-2. Times are seconds on the service's clock since the recording began. They never
+1. The first line is the header. Each later line is a change.
+2. Times are in seconds on the service's clock since the recording began. They never
    decrease.
 """
 
@@ -19,7 +19,7 @@ from forewarn.protocol.versions import NEWEST
 #: The version of the format.
 VERSION = 1
 
-#: Keys of recordings that earlier versions made, and their names today.
+#: Keys in recordings from earlier versions, and their current names.
 _FORMERLY = {"tape": "recording", "trouble": "failure", "says": "message"}
 
 _LONGEST = 100 * 365 * 86_400.0  # seconds; larger values overflow dates
@@ -38,7 +38,7 @@ class RecordingHeader:
     api_version: str
     recorded_with: str = ""
     endpoint: str | None = None  # None if not recorded
-    vm: str | None = None  # VM that made the recording; None if unknown
+    vm: str | None = None  # the VM that made the recording; None if unknown
     is_scrubbed: bool = False
 
 
@@ -54,10 +54,10 @@ class RecordedDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedFailure:
-    """Requests now fail, or the failure is over and the last document applies."""
+    """Requests now fail, or the failure has ended and the last document applies."""
 
     after: float
-    what: str | None  # status, or cause of a missing response; None if it is over
+    what: str | None  # status, or cause of a missing response; None if it ended
     message: str = ""
 
 
@@ -84,16 +84,16 @@ class Recording:
 
     header: RecordingHeader
     lines: Sequence[Line] = ()
-    is_cut: bool = False  # its last line is incomplete
+    is_cut: bool = False  # whether the last line is incomplete
 
     @property
     def documents(self) -> Sequence[RecordedDocument]:
-        """All recorded responses; each differs from the one before."""
+        """All recorded responses; each differs from the one before it."""
         return [line for line in self.lines if isinstance(line, RecordedDocument)]
 
     @property
     def length(self) -> float:
-        """Its duration in seconds on the service's clock."""
+        """The recording's duration in seconds on the service's clock."""
         return self.lines[-1].after if self.lines else 0.0
 
 
@@ -115,14 +115,14 @@ def write_header(header: RecordingHeader) -> str:
 
 
 def write_line(line: Line, began: datetime) -> str:
-    """Return one line of a recording that started at `began`."""
+    """Return one line of a recording that began at `began`."""
     date = began + timedelta(seconds=line.after)
     plain = {"after_seconds": round(line.after, 3), "date": _format_time(date)}
     return _line({**plain, **line_content(line)})
 
 
 def line_content(line: Line) -> Mapping[str, object]:
-    """Return the content of a line as JSON values, without its time."""
+    """Return a line's contents as JSON values, without its time."""
     match line:
         case RecordedDocument():
             return {
@@ -155,7 +155,7 @@ def _format_time(moment: datetime) -> str:
 
 
 def parse_recording(text: str, name: str) -> Recording:
-    """Parse a recording; `name` appears in errors."""
+    """Parse a recording; `name` is used in errors."""
     complete, _, rest = text.rpartition("\n")
     if rest and _is_json(rest):  # only its line end is missing
         complete, rest = text, ""
@@ -176,7 +176,7 @@ def parse_recording(text: str, name: str) -> Recording:
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    """Yield lines one by one: a list of all lines would use much more memory."""
+    """Yield lines one by one; a list of all lines would use much more memory."""
     start = 0
     while (end := text.find("\n", start)) >= 0:
         yield text[start:end]
@@ -211,7 +211,7 @@ def _parse_header(text: str) -> RecordingHeader:
 
 
 def _parse_line(text: str, before: float) -> Line | None:
-    """Parse a line that follows one at `before`; None if blank or of unknown kind."""
+    """Parse the line after the one at `before`; None if blank or unknown."""
     if not text.strip():
         return None
     plain = _parse_object(text)
@@ -292,7 +292,7 @@ def _text(plain: Mapping[str, object], name: str) -> str | None:
 def shift_document(
     document: Mapping[str, object], by: timedelta
 ) -> Mapping[str, object]:
-    """Move every NotBefore of `document`; keep values that are not times."""
+    """Shift every NotBefore in `document`; leave other values unchanged."""
     listed = document.get("Events")
     if not isinstance(listed, list):
         return document
@@ -307,7 +307,7 @@ def _shift_event(event: object, by: timedelta) -> object:
 
 
 def shift_time(value: object, by: timedelta) -> str | None:
-    """Move a time of a document; None if it is invalid or goes out of range."""
+    """Shift a time in a document; return None if it is invalid or goes out of range."""
     moment = parse_date(value)
     if moment is None:
         return None

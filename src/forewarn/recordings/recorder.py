@@ -17,10 +17,10 @@ from forewarn.recordings.format import (
     RecordingResumed,
 )
 
-#: Response headers that are recorded.
+#: Response headers to record.
 HEADERS = ("content-type", "etag", "server", "preference-applied", "forewarn-clock")
 
-#: Names of failures without a status; the first match applies.
+#: Names for failures without a status; the first match applies.
 _FAILURE_NAMES: Sequence[tuple[type[ForewarnError], str]] = (
     (Lost, "lost"),
     (Unreachable, "unreachable"),
@@ -29,7 +29,7 @@ _FAILURE_NAMES: Sequence[tuple[type[ForewarnError], str]] = (
 
 
 class Recorder:
-    """Converts responses to lines, skipping what is already recorded."""
+    """Converts responses to lines, and skips what is already recorded."""
 
     def __init__(self, header: RecordingHeader) -> None:
         """Start a recording with this `header`."""
@@ -37,7 +37,7 @@ class Recorder:
         self.documents = 0  # recorded so far
         self.failures = 0  # recorded so far
         self._last: RecordedDocument | None = None  # None before the first document
-        self._failure: str | None = None  # the current failure; None if there is none
+        self._failure: str | None = None  # the current failure, if any
         self._after = 0.0
 
     def resume(self, recording: Recording, now: datetime) -> Sequence[Line]:
@@ -88,7 +88,7 @@ class Recorder:
 
 
 def failure_name(error: ForewarnError) -> str:
-    """Return the name of a failure: the status if there was a response, else a word."""
+    """Return a failure's name: the response status, or a word without one."""
     if isinstance(error, Refused):
         return str(error.status)
     names = (name for kind, name in _FAILURE_NAMES if isinstance(error, kind))

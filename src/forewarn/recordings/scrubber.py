@@ -2,8 +2,8 @@
 
 1. Only values listed here are kept. Everything else is removed, including unknown
    fields.
-2. A name or id gets the same replacement everywhere in a recording.
-3. All scrubbed recordings start on the same date; durations are kept.
+2. A name or ID gets the same replacement everywhere in a recording.
+3. All scrubbed recordings start on the same date. Durations are unchanged.
 """
 
 import re
@@ -23,10 +23,10 @@ from forewarn.recordings.format import (
     shift_time,
 )
 
-#: Start of all scrubbed recordings.
+#: The start of all scrubbed recordings.
 BEGAN = datetime(2020, 1, 1, tzinfo=UTC)
 
-#: Descriptions that are the same for everyone; any other may identify someone.
+#: Descriptions that are the same for everyone; any other might identify someone.
 _DESCRIPTIONS = frozenset(
     {
         "",
@@ -40,7 +40,7 @@ _DESCRIPTIONS = frozenset(
         "Virtual machine has encountered a failure.",
     }
 )
-#: Replaces all other descriptions.
+#: The replacement for all other descriptions.
 NO_DESCRIPTION = "Scrubbed."
 
 _HEADERS = frozenset({"content-type", "forewarn-clock", "preference-applied"})
@@ -137,7 +137,7 @@ class Scrubber:
         return f"{underscore}{fake}{number}"
 
     def _id(self, id_: str) -> str:
-        """Replace an id with one of the same form."""
+        """Replace an ID with one in the same form."""
         number = len(self._ids)
         is_guid = _GUID.fullmatch(id_)
         fake = f"00000000-0000-4000-8000-{number:012X}" if is_guid else f"E{number}"
@@ -145,6 +145,6 @@ class Scrubber:
 
 
 def _number(value: object) -> int | None:
-    """Return a whole number; old services send some as text."""
+    """Return a whole number; old services send some numbers as strings."""
     text = str(value)
     return int(text) if re.fullmatch(r"-?[0-9]{1,12}", text) else None

@@ -1,1 +1,1 @@
-"""The HTTP server: the metadata plane for VMs, the control plane for operators."""
+"""The HTTP server: the metadata plane for VMs and the control plane for operators."""

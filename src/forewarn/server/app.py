@@ -45,7 +45,7 @@ def make_app(
 ) -> FastAPI:
     """Return the application with all its routes and middleware.
 
-    It handles only HTTP requests; `ControlPlane` disables everything else.
+    The application handles only HTTP requests; `ControlPlane` disables everything else.
     """
     app = DescribedApp(
         title="forewarn control API",
@@ -58,7 +58,7 @@ def make_app(
     app.add_middleware(WorkTurns, services=services)
     app.add_middleware(BodyLimits, limits=BodyLimitTable())  # runs after the guard
     app.add_middleware(Guard, services=services)
-    # Added last, so it runs first.
+    # Added last, so that it runs first.
     app.add_middleware(TrafficCounter, services=services)
     app.state.services = services
     app.state.registry = make_registry(lambda: services.sources)
@@ -81,7 +81,7 @@ def make_app(
         system.docs_router,
         portal.router,
     ):
-        # `include_router` would build every route again on the first request.
+        # Otherwise, `include_router` would rebuild all routes on the first request.
         app.router.routes.extend(router.routes)
     return app
 
@@ -89,7 +89,7 @@ def make_app(
 def in_public(app: FastAPI, names: AllowedHosts) -> ASGIApp:
     """Restrict `app` to requests for `names`, and add security headers.
 
-    This wraps the whole application, because its own middleware does not see the
-    responses to its failures.
+    This wraps the whole application, because the application's own middleware does not
+    see its failure responses.
     """
     return SecurityHeaders(OriginCheck(app, names))

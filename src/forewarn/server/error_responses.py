@@ -1,7 +1,7 @@
 """Error responses of the control plane, in the format that the path requires.
 
-Paths below /subscriptions get errors of Azure Resource Manager (ARM): a code for
-programs and a sentence for people. All others get RFC 9457 problems.
+Paths below /subscriptions return Azure Resource Manager (ARM) errors: a code for
+programs and a sentence for people. All other paths return RFC 9457 problems.
 """
 
 import uuid
@@ -53,7 +53,7 @@ _ARM_CODES: Mapping[int, str] = {
     500: "InternalServerError",
     503: "ServiceUnavailable",
 }
-#: The headers of errors after which a client may try again.
+#: Headers of errors after which a client may retry.
 RETRY_HEADERS: Mapping[int, Mapping[str, str]] = {
     429: {"Retry-After": "1"},
     503: {"Retry-After": "5"},
@@ -70,18 +70,18 @@ def refusal(
 
 
 def is_arm(path: str) -> bool:
-    """Whether `path` lies below /subscriptions, in any spelling."""
+    """Return whether `path` is below /subscriptions, in any spelling."""
     first = next((segment for segment in path.split("/") if segment), "")
     return first.lower() == ARM_ROOT
 
 
 def status_of(error: Exception) -> int:
-    """Return the status code for `error`; 500 for an unexpected error."""
+    """Return the status code for `error`; unexpected errors are 500."""
     return next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
 
 
 def retry_headers(error: Exception) -> Mapping[str, str]:
-    """Return the headers that show when to retry after `error`, if retrying helps."""
+    """Return the headers that show when to retry after `error`, if that helps."""
     if isinstance(error, StoreDamaged):
         return {}
     if isinstance(error, Throttled):
@@ -92,7 +92,7 @@ def retry_headers(error: Exception) -> Mapping[str, str]:
 def problem(
     status: int, detail: str, headers: Mapping[str, str] | None = None, **more: object
 ) -> Response:
-    """Return a problem response; `more` holds its extension members."""
+    """Return a problem response; `more` contains its extension members."""
     content = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -113,17 +113,17 @@ def arm_error(
     code: str | None = None,  # None for the usual code of `status`
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return an error response of ARM."""
+    """Return an ARM error response."""
     view = arm_error_view(code or _ARM_CODES.get(status, "BadRequest"), message)
     own = {"x-ms-request-id": new_request_id(), **RETRY_HEADERS.get(status, {})}
     return JSONResponse({"error": view}, status, own | dict(headers or {}))
 
 
 def arm_error_view(code: str, message: str) -> dict[str, object]:
-    """Return an error of ARM as JSON."""
+    """Return an ARM error as JSON."""
     return {"code": code, "message": message}
 
 
 def new_request_id() -> str:
-    """Return a new id, which identifies a response of ARM."""
+    """Return a new ID that identifies an ARM response."""
     return str(uuid.uuid4())

@@ -1,4 +1,4 @@
-"""Thread of a plane: hands a failed start to the starter, and logs an early end."""
+"""A plane's thread: reports a failed start to the starter, and logs an early end."""
 
 import logging
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _log = logging.getLogger(__name__)
 
 
 class PlaneThread:
-    """A thread that runs an event loop until it is stopped."""
+    """A thread that runs an event loop until stopped."""
 
     def __init__(self, name: str, run: Callable[[Callable[[], None]], None]) -> None:
         """Call `run`, which calls its argument once the plane is ready."""
@@ -22,12 +22,12 @@ class PlaneThread:
 
     @property
     def health(self) -> ThreadHealth:
-        """The state of the thread; one that is stopping counts as alive."""
+        """The state of the thread; a stopping thread counts as alive."""
         is_alive = self._thread.is_alive() or self._is_stopping
         return ThreadHealth(name=self._thread.name, is_alive=is_alive)
 
     def start(self) -> None:
-        """Start the thread, and wait until the plane is ready; raise if it fails."""
+        """Start the thread and wait until the plane is ready; raise if it fails."""
         self._thread.start()
         self._has_started.wait()
         if self._failure is not None:

@@ -1,1 +1,1 @@
-"""The running service: concrete classes are named and connected only here."""
+"""The running service: the only place that names and connects concrete classes."""

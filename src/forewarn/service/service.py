@@ -1,4 +1,4 @@
-"""The complete service: its parts, and the readers that a commit wakes.
+"""The complete service: its parts, and the readers that commits wake.
 
 Parts start in order and stop in reverse order.
 """
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 _COUNT = 5.0  # seconds between updates of the metrics; scrapes do not wait for them
 _PATIENCE = 5.0  # seconds that a committed command waits until VMs can see it
-_RETRY = 0.1  # seconds between two attempts to show it
+_RETRY = 0.1  # seconds between attempts to show it
 
 
 class _Plane(Protocol):
@@ -78,7 +78,7 @@ class _Plane(Protocol):
 
 
 class ServiceObserver(RequestObserver, Protocol):
-    """Observes requests and commits; commits in the committing thread."""
+    """Observes requests and commits; commits are reported in the committing thread."""
 
     def opened(self, clock: Clock, directory: Directory) -> None:
         """Receive the parts of the service that give requests their context."""
@@ -91,7 +91,7 @@ class ServiceObserver(RequestObserver, Protocol):
 
 
 class JournalReaders:
-    """All readers of the journal, and the timers."""
+    """All journal readers, and the timers."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class JournalReaders:
     ) -> None:
         """Read what `engine` commits.
 
-        A commit whose documents cannot be read is retried for `patience` seconds.
+        Reading a commit's documents is retried for `patience` seconds.
         """
         self._patience = patience
         self._leaving = Bell()
@@ -137,7 +137,7 @@ class JournalReaders:
 
     @property
     def threads(self) -> Sequence[Follower]:
-        """Background threads, in the order in which they are started."""
+        """Background threads, in starting order."""
         return (
             self._document_follower,
             self._driver_follower,
@@ -152,13 +152,13 @@ class JournalReaders:
         return [follower.health for follower in followers]
 
     def leave(self) -> None:
-        """Make commands that wait for documents give up."""
+        """Make commands that are waiting for documents give up."""
         self._leaving.set()
 
     def wake(self, position: int) -> None:
         """Apply a commit before its caller continues, and wake all other readers.
 
-        Raise `Unavailable` if VMs cannot see it in time.
+        Raise `Unavailable` if VMs cannot see the commit in time.
         """
         self._driver_follower.ring()
         self.timers.ring()
@@ -195,7 +195,7 @@ class JournalReaders:
 class Service:
     """The complete service in one process."""
 
-    engine: Engine  # these attributes exist once it is open
+    engine: Engine  # these attributes exist once the service is open
     fleets: FleetCommands
     operations: Operations
     advance: ClockAdvance
@@ -211,10 +211,10 @@ class Service:
         fleet: Fleet | None = None,
         observer: ServiceObserver | None = None,
     ) -> None:
-        """Configure the service; serve `fleet` if given. `open` starts it.
+        """Configure the service; serve `fleet` if given. Call `open` to start it.
 
-        A guest shares its process with other programs: it leaves garbage collection
-        alone and has no control plane until `open_control`.
+        A guest shares its process with other programs, so it leaves garbage collection
+        alone and has no control plane until `open_control` is called.
         """
         self._fleet = fleet
         self._observer = observer
@@ -223,9 +223,9 @@ class Service:
         self._is_guest = is_guest
         self._cleanup = ExitStack()
         self._streams: JournalStreams | None = None  # None without a control plane
-        self._planes: list[_Plane] = []  # that are running
+        self._planes: list[_Plane] = []  # running parts
         self.metadata: Sequence[str] = ()
-        self.control = ""  # empty if there is no control plane
+        self.control = ""  # empty without a control plane
 
     def __enter__(self) -> "Service":
         """Start the service."""
@@ -300,13 +300,13 @@ class Service:
         cleanup.callback(self.advance.stop)
         cleanup.callback(self._driver_runner.leave)
         cleanup.callback(self._readers.leave)
-        cleanup.callback(self._store.leave)  # runs first: nothing may block on it
+        cleanup.callback(self._store.leave)  # runs first, so nothing may block it
         self.metadata = [
             f"http://{bound_address(endpoint)}" for endpoint in metadata_sockets
         ]
 
     def _tls(self) -> ssl.SSLContext | None:
-        """Return the TLS context of the control plane; None for plain HTTP."""
+        """Return the control plane's TLS context, or None for plain HTTP."""
         config = self._config
         if config.tls_cert and config.tls_key:
             return tls_context(config.tls_cert, config.tls_key)
@@ -335,7 +335,7 @@ class Service:
         self.operations = Operations(self.engine)
 
     def _commit_first(self, engine: Engine) -> None:
-        """Commit what all readers must already see when they start."""
+        """Commit what all readers must see when they start."""
         engine.beat()
         fleets = FleetCommands(engine)
         if self._fleet is not None:
@@ -392,7 +392,7 @@ class Service:
                 clock_now=engine.clock.now(),
             )
         )
-        warning = getattr(self._driver, "warning", "")  # a plug-in's may be anything
+        warning = getattr(self._driver, "warning", "")  # a plug-in's may have any type
         if not isinstance(warning, str) or not warning:
             return health
         return replace(health, warnings=[*health.warnings, warning])
@@ -418,7 +418,7 @@ class Service:
         control_socket: socket.socket,
         tls: ssl.SSLContext | None,
     ) -> None:
-        # Imported late: FastAPI takes half a second, and VMs are already served.
+        # Imported late: FastAPI takes half a second, and VMs are already being served.
         from forewarn.server.app import in_public, make_app
         from forewarn.server.control.auth.work_slots import WorkSlots
         from forewarn.server.control.context import Services
@@ -497,7 +497,7 @@ class Service:
 
     def _open_notifications(self, cleanup: ExitStack) -> Notifications:
         config, engine = self._config, self.engine
-        draw = Random(config.seed).random  # different every time if there is no seed
+        draw = Random(config.seed).random  # different every time without a seed
         pace = DeliveryPace(longest_backoff=config.notify_longest_backoff, chance=draw)
         deliveries = []
         for target in config.notify_targets:

@@ -1,6 +1,7 @@
-"""Parts of the service as the configuration describes them.
+"""Parts of the service, created from the configuration.
 
-Store, clock, rules, ids, driver and fleet; the service only connects them.
+These are the store, clock, rules, IDs, driver and fleet. The service only connects
+them.
 """
 
 import hashlib
@@ -51,7 +52,7 @@ def database_of(url: str) -> Database:
 
 
 def store_bytes(url: str) -> int | None:
-    """Return the size of the store in bytes; None if it is not a file."""
+    """Return the store's size in bytes, or None if it is not a file."""
     return file_bytes(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
 
 
@@ -68,7 +69,7 @@ def _postgres(url: str) -> Database:
 
 
 def clock_of(config: Config, store: SqlStore) -> Clock:
-    """Return the clock, which is never earlier than the last entry in `store`."""
+    """Return the clock, which never shows a time before the last entry in `store`."""
     with store.snapshot() as snapshot:
         kept, last = _moment(snapshot.setting(CLOCK)), snapshot.last_at()
         beaten = last_heartbeat(snapshot)
@@ -83,7 +84,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def rules_of(config: Config, clock: Clock) -> Rules:
-    """Return the rules; on the clock, real-time minimums last `rate` times as long."""
+    """Return the rules; real-time minimums last `rate` times as long on the clock."""
     default = 0.0 if config.driver == "nothing" else _LEAD
     lead = default if config.lead is None else config.lead
     return Rules(
@@ -101,7 +102,7 @@ def rules_of(config: Config, clock: Clock) -> Rules:
 
 
 def id_source(seed: int | None) -> Callable[[], str]:
-    """Return a generator of ids; with a `seed` the sequence is always the same."""
+    """Return a generator of IDs; with a `seed`, the sequence is always the same."""
     if seed is None:
         return new_id
     draw = Random(f"{seed} ids")
@@ -109,7 +110,7 @@ def id_source(seed: int | None) -> Callable[[], str]:
 
 
 def chance_source(seed: int | None) -> Callable[[], float]:
-    """Return the random source of faults; with a `seed` it is always the same."""
+    """Return the random source for faults; with a `seed`, it is always the same."""
     return Random(None if seed is None else f"{seed} faults").random
 
 
@@ -126,7 +127,7 @@ def driver_of(config: Config) -> DriverChoice:
 
 
 def _lock_file(config: Config) -> Path | None:
-    """Return the lock file of scripts, one per store; None for a memory store."""
+    """Return the scripts' lock file, one per store, or None for a memory store."""
     if config.store == "memory":
         return None
     path = config.store.removeprefix(SQLITE)
@@ -155,7 +156,7 @@ def apply_fleet(fleets: FleetCommands, name: str) -> None:
 
 
 def _fleet_file(name: str) -> Traversable:
-    """Return the file; `demo` is the bundled fleet, unless a file has that name."""
+    """Return the fleet file; `demo` is the bundled one, unless such a file exists."""
     path = Path(name)
     if name == _DEMO and not path.exists():
         return resources.files("forewarn").joinpath(f"{_DEMO}.toml")
@@ -163,7 +164,7 @@ def _fleet_file(name: str) -> Traversable:
 
 
 def warn_of_default(directory: Directory, config: Config) -> None:
-    """Log a warning if the VM of unknown clients does not exist."""
+    """Log a warning if the default VM for unknown clients does not exist."""
     name = config.default_vm
     if name is not None and directory.find("", name) is None:
         _log.warning(

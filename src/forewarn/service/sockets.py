@@ -13,7 +13,7 @@ from forewarn.server.control.http.shares import ConnectionPlaces
 from forewarn.server.metadata.limits import ConnectionLimits
 
 _CONTROL = 512  # connections to the control plane
-_OTHER_FILES = 128  # mostly of the store: two per reading thread
+_OTHER_FILES = 128  # mostly for the store: two per reading thread
 _MANY = 10_000_000
 
 _OTHER_HINT = "; choose another address with --metadata or --control"
@@ -24,7 +24,7 @@ _HINTS = {
 
 
 def listen(address: Address, cleanup: ExitStack) -> socket.socket:
-    """Bind `address` and listen on it; IPv4 and IPv6 are separate."""
+    """Bind `address` and listen on it, with IPv4 and IPv6 kept separate."""
     try:
         addresses = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -52,10 +52,10 @@ def _socket(family: int, kind: int, protocol: int, cleanup: ExitStack) -> socket
 
 
 def _by_number(chosen: socket.socket, cleanup: ExitStack) -> socket.socket:
-    """Bind the port of `chosen` again, by its number.
+    """Bind the port of `chosen` again, by number.
 
-    Otherwise the kernel could give a port that it chose to another process after the
-    service has stopped listening.
+    Otherwise, after the service stops listening, the kernel could give a port that it
+    chose to another process.
     """
     listener = _socket(chosen.family, chosen.type, chosen.proto, cleanup)
     listener.bind(chosen.getsockname())
@@ -72,23 +72,23 @@ def connection_limits(config: Config) -> ConnectionLimits:
 
 
 def metadata_hosts(config: Config) -> Set[str]:
-    """Return the names of the metadata plane, without DNS lookups."""
+    """Return the metadata plane's names, without DNS lookups."""
     bound = (address.host.lower() for address in config.metadata)
     return {*config.metadata_host, *bound, socket.gethostname().lower()}
 
 
 def control_places() -> ConnectionPlaces:
-    """Return how many connections the control plane may have."""
+    """Return the maximum number of connections to the control plane."""
     return ConnectionPlaces(total=max(min(_CONTROL, _files() // 8), 1))
 
 
 def _files() -> int:
-    """Return the limit on open files; each connection is a file."""
+    """Return the open file limit; each connection is a file."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MANY if soft == resource.RLIM_INFINITY else soft
 
 
 def bound_address(listening: socket.socket) -> Address:
-    """Return the address of a socket, with the actual port instead of 0."""
+    """Return a socket's address, with the actual port instead of 0."""
     host, port = listening.getsockname()[:2]
     return Address(str(host), int(port))

@@ -1,1 +1,1 @@
-"""Storage of state and journal: one SQL store for every database."""
+"""Storage of state and journal: one SQL store for every supported database."""

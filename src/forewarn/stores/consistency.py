@@ -1,7 +1,8 @@
-"""Consistency of a store: invariants that every commit keeps and lost rows break.
+"""Consistency checks for a store: invariants that every commit preserves and that
+missing rows violate.
 
 1. `find_losses` runs at every start. It counts and looks up keys, and reads only live
-   maintenance: a journal of a million entries takes less than a second.
+   maintenance: a journal with a million entries takes less than a second.
 2. `find_differences` replays the whole journal and compares the state.
 3. Nothing is repaired. The service does not start, because a repaired store would hide
    that acknowledged events are gone.
@@ -26,11 +27,11 @@ from forewarn.stores import tables as t
 from forewarn.stores.database import Cursor, StatementRunner
 from forewarn.stores.snapshot import SqlSnapshot
 
-_MOST = 10  # problems that are listed
-_LONGEST = 300  # characters of a problem; it may quote a damaged value
+_MOST = 10  # maximum number of problems listed
+_LONGEST = 300  # characters of a problem, which may quote a damaged value
 _BATCH = 1000  # journal entries in memory at a time
 
-#: What reading a damaged value raises, or replaying it.
+#: Errors raised when a damaged value is read or replayed.
 _UNREADABLE = (
     *(ForewarnError, ArithmeticError, LookupError),
     *(RecursionError, TypeError, ValueError),
@@ -48,7 +49,7 @@ _JOURNAL = select(
 )
 _COUNTERS = select(t.counter.c.position, t.counter.c.ordinal)
 
-#: Each column and the key that all its values must have.
+#: Each column, and the key that all its values must refer to.
 _REFERENCES: Iterable[tuple[Column[str], Column[str]]] = (
     (t.vms.c.group, t.groups.c.name),
     (t.vms.c.host, t.hosts.c.name),
@@ -101,24 +102,24 @@ _COUNTS = {
 
 
 def find_problems(cursor: Cursor, dialect: Dialect) -> list[str]:
-    """Return the first problems of a store, each as a clause; replay its journal."""
+    """Replay the journal, and return the store's first problems, each as a clause."""
     session = StatementRunner(cursor, dialect)
     losses = [*islice(find_losses(session), _MOST)]
     return losses or [*islice(find_differences(session), _MOST)]
 
 
 def find_losses(session: StatementRunner) -> Iterator[str]:
-    """Yield the losses that counts and keys reveal."""
+    """Yield the losses revealed by counts and keys."""
     return _bounded(_losses(session))
 
 
 def find_differences(session: StatementRunner) -> Iterator[str]:
-    """Replay the journal; yield where the stored state differs from it."""
+    """Replay the journal; yield differences from the stored state."""
     return _bounded(_differences(session))
 
 
 def _bounded(problems: Iterator[str]) -> Iterator[str]:
-    """Yield `problems`, shortened; a row that cannot be read is the last one."""
+    """Yield shortened `problems`; a row that cannot be read is the last one."""
     try:
         for problem in problems:
             yield _shortened(problem)
@@ -197,16 +198,16 @@ def _known_events(session: StatementRunner, events: list[str]) -> set[str]:
 
 @dataclass(slots=True)
 class _Replay:
-    """The state that the journal implies; ended maintenance is yielded and dropped."""
+    """The state implied by the journal; ended maintenance is yielded and dropped."""
 
     state: Slice = field(default_factory=Slice)
     counts: Counter[str] = field(default_factory=Counter)  # rows by table
-    revoked: set[str] = field(default_factory=set)  # ids of tokens
-    _ended: list[str] = field(default_factory=list)  # in the batch before
+    revoked: set[str] = field(default_factory=set)  # IDs of tokens
+    _ended: list[str] = field(default_factory=list)  # from the previous batch
 
     def take(self, fact: f.Fact) -> None:
         """Apply `fact`, and count the rows that it leaves."""
-        if isinstance(fact, f.Published):  # the most frequent: copy one audience only
+        if isinstance(fact, f.Published):  # most frequent: copy only one audience
             old = Slice(audiences={fact.audience: self.state.audiences[fact.audience]})
             assert isinstance(self.state.audiences, dict)
             self.state.audiences.update(apply(old, fact).audiences)
@@ -219,7 +220,8 @@ class _Replay:
     def release(self) -> Iterator[Maintenance]:
         """Forget and yield maintenance that ended before the last call.
 
-        A transaction can still change what it ends, so it is kept for one more batch.
+        A transaction can still change maintenance that it ends, so ended maintenance is
+        kept for one more batch.
         """
         kept = dict(self.state.maintenances)
         yield from (kept.pop(name) for name in self._ended)
@@ -301,5 +303,5 @@ def _state_differences(session: StatementRunner, replay: _Replay) -> Iterator[st
 
 
 def _without_requests(groups: Mapping[str, Group]) -> Mapping[str, Group]:
-    """Return `groups` without their last request, which is not in the journal."""
+    """Return `groups` without their last requests, which the journal lacks."""
     return {name: replace(group, last_request=None) for name, group in groups.items()}

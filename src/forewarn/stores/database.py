@@ -1,4 +1,4 @@
-"""Database interface of the store: connections, cursors and compiled statements."""
+"""The store's database interface: connections, cursors and compiled statements."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -15,7 +15,7 @@ _HALF = "the text contains a lone surrogate (half of a character)"
 
 
 class Cursor(Protocol):
-    """The part of a DB-API cursor that is used, the same for every driver."""
+    """The part of a DB-API cursor that the store uses, the same for every driver."""
 
     @property
     def rowcount(self) -> int:
@@ -38,35 +38,35 @@ class Database(Protocol):
     """SQLite or PostgreSQL."""
 
     dialect: Dialect
-    name: str  # for display, so without the password
+    name: str  # for display, without the password
 
     def open(self, *, upgrade: bool = False) -> str | None:
         """Connect, and create the tables if there are none.
 
-        Older tables are upgraded, but those of PostgreSQL only with `upgrade`; return
-        a sentence about that, or None if there was nothing to upgrade.
+        Older tables are upgraded, but on PostgreSQL only with `upgrade`. Return a
+        sentence about the upgrade, or None if none was needed.
         """
 
     def revision(self) -> str:
-        """Return the revision of an existing database; it need not be open."""
+        """Return the revision of an existing database, which need not be open."""
 
     def existing(self) -> AbstractContextManager[Cursor]:
-        """Read one consistent state of an existing database; it need not be open."""
+        """Read one consistent state of an existing database, which need not be open."""
 
     def writing(self) -> AbstractContextManager[Cursor]:
-        """Write exclusively; commit at the end of the block, roll back if it fails."""
+        """Write exclusively; commit when the block ends, or roll back on failure."""
 
     def reading(self) -> AbstractContextManager[Cursor]:
         """Read one consistent state."""
 
     def leave(self) -> None:
-        """Make running operations end soon, even if the database hangs."""
+        """End running operations soon, even if the database hangs."""
 
     def close(self) -> None:
         """Disconnect."""
 
 
-@cache  # for all stores of a process: tests open hundreds of them
+@cache  # for all stores in a process, because tests open hundreds of them
 def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]:
     """Return the SQL of `statement`, and its constant parameters."""
     compiled = statement.compile(  # type: ignore[attr-defined]  # every Core statement has it
@@ -79,7 +79,7 @@ def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]
 
 
 class StatementRunner:
-    """Runs statements on a cursor, each compiled once to the SQL of its dialect."""
+    """Runs statements on a cursor; compiles each once to the SQL dialect."""
 
     def __init__(self, cursor: Cursor, dialect: Dialect) -> None:
         """Run on `cursor`."""
@@ -87,7 +87,7 @@ class StatementRunner:
         self._dialect = dialect
 
     def run(self, statement: Executable, **parameters: object) -> int:
-        """Run `statement`; return how many rows it changed."""
+        """Run `statement`; return the number of rows changed."""
         text, fixed = _compiled(self._dialect, statement)
         _refuse_nul(parameters)
         try:
@@ -109,18 +109,18 @@ class StatementRunner:
             raise InvalidInput(_HALF) from error
 
     def row(self, statement: Executable, **parameters: object) -> Row | None:
-        """Return the first row of the result of `statement`."""
+        """Return the first row of the results of `statement`."""
         self.run(statement, **parameters)
         return self._cursor.fetchone()
 
     def rows(self, statement: Executable, **parameters: object) -> Sequence[Row]:
-        """Return all rows of the result of `statement`."""
+        """Return all rows of the results of `statement`."""
         self.run(statement, **parameters)
         return self._cursor.fetchall()
 
 
 def _refuse_nul(parameters: Parameters) -> None:
-    """Reject NUL characters, which not every database can store."""
+    """Reject NUL characters, which not all databases can store."""
     for value in parameters.values():
         if isinstance(value, str) and "\0" in value:
             raise InvalidInput("the text contains a NUL character")

@@ -1,12 +1,14 @@
-"""PostgreSQL database: one forewarn writes, and its readers never wait for writes.
+"""PostgreSQL database: one forewarn process writes, and its readers never wait for
+writes.
 
-1. The writer's connection holds a lock in the database; nothing is written without it.
-2. A connection lost while idle is replaced silently. One lost in a transaction makes
-   the transaction fail, and the next one reconnects. A session that a lost connection
-   left on the server is ended: it would keep the lock.
+1. The writer's connection holds a lock in the database. Nothing is written without the
+   lock.
+2. A connection lost while idle is replaced silently. If a connection is lost in a
+   transaction, the transaction fails, and the next one reconnects. If a lost connection
+   leaves a session on the server, the session is ended because it would keep the lock.
 3. A commit with an unknown outcome counts as failed.
-4. Nothing waits forever: operations that take too long are aborted, and a statement
-   that takes too long is aborted with its connection.
+4. Nothing waits forever. Operations that take too long are aborted, and a statement
+   that takes too long is aborted together with its connection.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -65,10 +67,10 @@ class PostgresLimits:
 
     connect: float = 5.0
     idle: float = 2.0  # for the first statement after idling
-    statement: float = 4.0  # for any other, and for a commit
-    row: float = 0.001  # more for each row that a statement writes
+    statement: float = 4.0  # for any other statement, and for a commit
+    row: float = 0.001  # additional time for each row that a statement writes
     turn: float = 10.0  # for a turn to write or read
-    transaction: float = 120.0  # 100,000 VMs took 26 on a busy machine
+    transaction: float = 120.0  # 100,000 VMs took 26 s on a busy machine
     leaving: float = 2.0
     readers: int = 8
     oldest: int = OLDEST
@@ -78,7 +80,7 @@ class Postgres:
     """A database on a PostgreSQL server."""
 
     def __init__(self, url: str, limits: PostgresLimits | None = None) -> None:
-        """Use the database at `url`; `open` connects."""
+        """Use the database at `url`; call `open` to connect."""
         self.dialect = _DIALECT
         self._target = read_url(url)
         self.name = self._target.name
@@ -87,13 +89,13 @@ class Postgres:
         self._writing = BoundedSemaphore(1)
         self._reading = BoundedSemaphore(self._limits.readers)
         self._writer: Connection | None = None
-        self._writer_pid: int | None = None  # of its session; None before the first
+        self._writer_pid: int | None = None  # process ID of its session
         self._gate = Lock()  # guards the idle readers
         self._idle: list[Connection] = []
         self._is_open = False
 
     def open(self, *, upgrade: bool = False) -> str | None:
-        """Connect, take the lock, and create the tables if there are none."""
+        """Connect, acquire the lock, and create the tables if there are none."""
         self._is_open = True
         self._timeouts.start()
         try:
@@ -127,7 +129,7 @@ class Postgres:
     def _refuse_loss(self) -> None:
         with self._alone():
             assert self._writer is not None
-            # Not limited as other statements are: counting a long journal takes longer.
+            # Without the usual limits: counting a long journal takes longer.
             cursor = cast(Cursor, self._writer.cursor())
             loss = next(find_losses(StatementRunner(cursor, self.dialect)), None)
         if loss is not None:
@@ -145,7 +147,7 @@ class Postgres:
             return None
         if not upgrade:
             raise CannotStart(f"{self.name} {schema.obstacle(older)}")
-        # It may rewrite every row.
+        # This may rewrite every row.
         forever = float("inf")
         self._limits = replace(self._limits, transaction=forever, statement=forever)
         with (
@@ -170,7 +172,7 @@ class Postgres:
             ) from error
 
     def leave(self) -> None:
-        """Make running operations end soon, even if the server hangs."""
+        """End running operations soon, even if the server hangs."""
         self._timeouts.hasten(self._limits.leaving)
 
     def close(self) -> None:
@@ -188,7 +190,7 @@ class Postgres:
 
     @contextmanager
     def writing(self) -> Iterator[Cursor]:
-        """Write exclusively; commit at the end of the block, roll back if it fails."""
+        """Write exclusively; commit when the block ends, or roll back on failure."""
         with translated_errors(), self._alone() as cursor:
             yield cursor
 
@@ -200,7 +202,7 @@ class Postgres:
             try:
                 with self._transaction(connection) as cursor:
                     yield cursor
-                    with self._statement(connection, 0):  # there is nothing to commit
+                    with self._statement(connection, 0):  # nothing to commit
                         connection.execute("ROLLBACK", prepare=False)
             finally:
                 self._give_back(connection)
@@ -236,7 +238,7 @@ class Postgres:
     def _statement(
         self, connection: Connection, written: int
     ) -> AbstractContextManager[None]:
-        """Limit a statement that writes this many rows, or fewer."""
+        """Limit a statement that writes up to this many rows."""
         limits = self._limits
         return self._within(connection, limits.statement + limits.row * written)
 
@@ -273,7 +275,7 @@ class Postgres:
         if idle is not None:
             with suppress(psycopg.OperationalError):
                 return self._begin(idle, _READ)
-            self._forget_idle()  # what closed one has closed all
+            self._forget_idle()  # whatever closed one has closed all of them
         new = self._new(partial(connect, self._target, self._limits.oldest))
         return self._begin(new, _READ)
 
@@ -295,7 +297,7 @@ class Postgres:
         return connection
 
     def _connect_again(self) -> Connection:
-        """Reconnect, and check the schema: it may be another database by now."""
+        """Reconnect, and check the schema, because this may be another database."""
         oldest = self._limits.oldest
         connection = connect_alone(self._target, oldest, instead_of=self._writer_pid)
         try:
@@ -323,7 +325,7 @@ class Postgres:
 
 
 class _LimitedCursor:
-    """A cursor whose statements are limited in time."""
+    """A cursor with a time limit on its statements."""
 
     def __init__(
         self,
@@ -332,7 +334,7 @@ class _LimitedCursor:
     ) -> None:
         # Typed for literal SQL only.
         self._cursor = cast(Cursor, connection.cursor())
-        self._limit = limit  # of a statement that writes this many rows
+        self._limit = limit  # for a statement that writes this many rows
 
     @property
     def rowcount(self) -> int:
@@ -347,7 +349,7 @@ class _LimitedCursor:
             return self._cursor.executemany(sql, parameters)
 
     def fetchone(self) -> Row | None:
-        return self._cursor.fetchone()  # the result has arrived already
+        return self._cursor.fetchone()  # the results have already arrived
 
     def fetchall(self) -> Sequence[Row]:
         return self._cursor.fetchall()
@@ -355,7 +357,7 @@ class _LimitedCursor:
 
 @contextmanager
 def _turn(places: BoundedSemaphore, seconds: float) -> Iterator[None]:
-    """Wait for one of `places`, at most `seconds`."""
+    """Wait for one of `places` for at most `seconds`."""
     if not places.acquire(timeout=seconds):
         raise PostgresFailure(SILENT)
     try:

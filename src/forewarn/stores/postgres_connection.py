@@ -1,6 +1,6 @@
-"""Connections to PostgreSQL: the URL, the session's settings, the lock, and its errors.
+"""Connections to PostgreSQL: the URL, session settings, the lock, and errors.
 
-Errors become sentences for operators and never quote the URL, which may contain a
+Errors become sentences for operators. They never quote the URL, which may contain a
 password.
 """
 
@@ -35,8 +35,9 @@ _LOST = "closed the connection"
 #: The oldest release that PostgreSQL still supports.
 OLDEST = 14
 
-#: Defaults that the URL can override. A peer that is gone is noticed in seconds: by the
-#: user timeout if it owes an acknowledgment, else by the keepalives.
+#: Defaults that the URL can override. They detect a vanished peer within seconds:
+#: through the user timeout if the peer owes an acknowledgment, otherwise through the
+#: keepalives.
 _PARAMETERS: Mapping[str, str | int] = {
     "connect_timeout": 5,
     "fallback_application_name": "forewarn",
@@ -46,15 +47,15 @@ _PARAMETERS: Mapping[str, str | int] = {
     "tcp_user_timeout": 5000,
 }
 
-#: Settings of every session, whatever the server, database or role sets; in
+#: Settings for every session, regardless of those of the server, database or role; in
 #: milliseconds, except for the keepalives.
 _SETTINGS: Mapping[str, str] = {
-    # A timeout would end the wait of a COMMIT for its standby and report success. We
-    # abort it ourselves, and report the outcome as unknown.
+    # A timeout would end a COMMIT's wait for its standby and report success. Instead,
+    # we abort it ourselves, and report the outcome as unknown.
     "statement_timeout": "0",
-    # For manual changes of a table, or the last moments of a killed forewarn.
+    # For manual changes to a table, or the last moments of a killed forewarn.
     "lock_timeout": "2000",
-    # A frozen forewarn must not prevent others from cleaning up.
+    # A frozen forewarn must not keep others from cleaning up.
     "idle_in_transaction_session_timeout": "120000",
     "idle_session_timeout": "0",  # an idle session holds the lock
     # A forewarn whose machine is gone must not hold the lock for hours.
@@ -92,11 +93,11 @@ _PHRASES: Mapping[str, str] = {
     "57P02": "is restarting after a crash",
     "57P03": "is starting or shutting down",
 }
-#: Classes of errors that changes of our tables cause: a constraint or trigger that
-#: refuses a row; a missing column, function or schema; a column of another type.
+#: Classes of errors caused by changes to our tables: a constraint or trigger that
+#: rejects a row; a missing column, function or schema; a column of the wrong type.
 _CHANGED = ("0A", "23", "3F", "42", "P0")
 
-#: Problems that only a backup solves.
+#: Problems that only a backup can solve.
 _DAMAGE = ("42P01", "XX001", "XX002")  # missing table, corrupt data, corrupt index
 _TOO_LONG = "22001"
 
@@ -107,22 +108,22 @@ _SEVERITY = re.compile(r"^\w+: {2}")  # in the server's language
 
 
 class PostgresFailure(psycopg.OperationalError):
-    """A problem that we detect ourselves; its text follows the name of the store."""
+    """A problem that forewarn detects itself; its text follows the store's name."""
 
 
 class InUseElsewhere(PostgresFailure):
-    """Another forewarn holds the lock."""
+    """Another forewarn process holds the lock."""
 
 
 class LostBeforeCommit(PostgresFailure):
-    """The connection was lost, and nothing of the transaction was applied."""
+    """The connection was lost before any part of the transaction was applied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresTarget:
     """The database to connect to."""
 
-    name: str  # for display, so without the password
+    name: str  # for display, without the password
     parameters: Mapping[str, str | int] = field(repr=False)
 
 
@@ -151,7 +152,7 @@ def read_url(url: str) -> PostgresTarget:
 
 
 def dump_command(url: str, file: str) -> str:
-    """Return the shell command that backs up to `file`, without the password."""
+    """Return the shell command for a backup to `file`, without the password."""
     read_url(url)
     parts = conninfo_to_dict(url)
     public = {name: value for name, value in parts.items() if "password" not in name}
@@ -179,10 +180,10 @@ def connect(target: PostgresTarget, oldest: int = OLDEST) -> Connection:
 def connect_alone(
     target: PostgresTarget, oldest: int = OLDEST, *, instead_of: int | None = None
 ) -> Connection:
-    """Connect, and take the lock that only one server per schema can hold.
+    """Connect, and acquire the lock that only one server per schema can hold.
 
-    If the session with the process id `instead_of` holds it, end that session: its
-    connection is ours, and lost.
+    If the session with process ID `instead_of` holds the lock, end that session,
+    because it belongs to our lost connection.
     """
     connection = connect(target, oldest)
     try:
@@ -222,8 +223,8 @@ def within(
 ) -> Connection:
     """Call `connect` in a thread that can be abandoned.
 
-    The driver's timeout applies to one address. Neither name resolution nor the number
-    of addresses is limited.
+    The driver's timeout applies to each address separately. It limits neither name
+    resolution nor the number of addresses.
     """
     future: Future[Connection] = Future()
 
@@ -248,7 +249,7 @@ def within(
 
 
 def interrupt(connection: Connection) -> None:
-    """Abort any wait for the server on `connection`; safe from any thread."""
+    """Abort any wait for the server on `connection`; safe to call from any thread."""
     with suppress(psycopg.Error, OSError):
         same = socket.socket(fileno=os.dup(connection.fileno()))
         with same:
@@ -281,7 +282,7 @@ def translated_errors() -> Iterator[None]:
 
 
 def describe_error(error: psycopg.Error) -> str:
-    """Describe the problem in words that follow the name of the store."""
+    """Describe the problem in words that follow the store's name."""
     if isinstance(error, PostgresFailure):
         return str(error)
     if isinstance(error, psycopg.errors.ConnectionTimeout):
@@ -291,7 +292,7 @@ def describe_error(error: psycopg.Error) -> str:
         return phrase
     primary = error.diag.message_primary
     if primary is None and "pipeline mode" in str(error):
-        return _LOST  # the driver's words for it
+        return _LOST  # the driver's description of it
     return f"cannot be used: {primary or _first_line(str(error))}"
 
 

@@ -18,7 +18,7 @@ Parameters = Mapping[str, object]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-#: Facts that were renamed after journals had been written; they are stored as before.
+#: Facts that were renamed after journals had been written; their stored names stay.
 _FORMER_NAMES: Mapping[type[Fact], str] = {Enabled: "ListeningBegan"}
 _AUDIENCE = [field.name for field in fields(Audience)]
 
@@ -59,7 +59,7 @@ def body(value: object) -> str:
 
 
 def entry(row: Row) -> JournalEntry:
-    """Parse a journal entry: position, fact, body."""
+    """Parse a journal entry from its position, fact and body."""
     position, kind, text = row
     if not isinstance(position, int):
         raise TypeError(f"{position!r} is not a position")
@@ -69,7 +69,7 @@ def entry(row: Row) -> JournalEntry:
 
 
 def maintenance_position(row: Row) -> tuple[int, str]:
-    """Parse only the position and the maintenance id of a journal entry."""
+    """Parse only the position and maintenance ID of a journal entry."""
     position, _, text = row
     return int(str(position)), str(json.loads(str(text))["maintenance"])
 
@@ -86,7 +86,7 @@ def fact_row(position: int, fact: Fact) -> Parameters:
 
 
 def concerned_rows(first: int, facts: Iterable[Fact]) -> Iterator[Parameters]:
-    """Yield index rows for the maintenance ids in `facts`, which start at `first`."""
+    """Yield index rows for the maintenance IDs in `facts`, which start at `first`."""
     for position, fact in enumerate(facts, first):
         maintenance = getattr(fact, "maintenance", None)
         if maintenance is not None:
@@ -94,12 +94,12 @@ def concerned_rows(first: int, facts: Iterable[Fact]) -> Iterator[Parameters]:
 
 
 def sight(row: Row) -> Sight:
-    """Parse a sight: event, VM, time."""
+    """Parse a sight from its event, VM and time."""
     return Sight(event=str(row[0]), vm=str(row[1]), at=moment(row[2]))
 
 
 def host(row: Row) -> Host:
-    """Parse a host: body."""
+    """Parse a host from its body."""
     return from_plain(Host, json.loads(str(row[0])))
 
 
@@ -109,7 +109,7 @@ def host_row(value: Host) -> Parameters:
 
 
 def group(row: Row) -> Group:
-    """Parse a group: body, last request."""
+    """Parse a group from its body and last request."""
     read = from_plain(Group, json.loads(str(row[0])))
     return replace(read, last_request=optional_moment(row[1]))
 
@@ -125,7 +125,7 @@ def group_row(value: Group) -> Parameters:
 
 
 def vm(row: Row) -> VM:
-    """Parse a VM: body."""
+    """Parse a VM from its body."""
     return from_plain(VM, json.loads(str(row[0])))
 
 
@@ -141,17 +141,17 @@ def vm_row(value: VM) -> Parameters:
 
 
 def audience(row: Row) -> Audience:
-    """Parse an audience: its fields in order."""
+    """Parse an audience from its fields in order."""
     return from_plain(Audience, dict(zip(_AUDIENCE, row, strict=True)))
 
 
 def maintenance(row: Row) -> Maintenance:
-    """Parse a maintenance: ordinal, moment, body."""
+    """Parse a maintenance operation from its ordinal, moment and body."""
     return from_plain(Maintenance, json.loads(str(row[2])))
 
 
 def maintenance_row(value: Maintenance, at: datetime | None) -> Parameters:
-    """Return the row of a maintenance whose next timer fires at `at`."""
+    """Return the row of a maintenance operation whose next timer fires at `at`."""
     return {
         "id": value.id,
         "phase": value.phase.value,
@@ -161,7 +161,7 @@ def maintenance_row(value: Maintenance, at: datetime | None) -> Parameters:
 
 
 def outage(row: Row) -> Outage:
-    """Parse an outage: since, until."""
+    """Parse an outage from its start and end."""
     return Outage(since=moment(row[0]), until=moment(row[1]))
 
 
@@ -171,7 +171,7 @@ def outage_row(value: Outage) -> Parameters:
 
 
 def token(row: Row) -> Token:
-    """Parse a token: body, last used."""
+    """Parse a token from its body and last use."""
     read = from_plain(Token, json.loads(str(row[0])))
     return replace(read, last_used=optional_moment(row[1]))
 

@@ -1,10 +1,10 @@
-"""Database schema: created if missing, otherwise checked and upgraded.
+"""Database schema: created if missing; otherwise checked and upgraded.
 
-1. The revision of a database is in Alembic's own table.
-2. New databases are created from `tables`; a test proves that the revisions in
+1. A database's revision is stored in Alembic's own table.
+2. New databases are created from `tables`. A test verifies that the revisions in
    `migrations` lead to the same schema.
-3. Alembic is imported only if a database is at another revision: that is rare, and
-   the import is slow.
+3. Alembic is imported only if a database is at another revision, because that is rare
+   and the import is slow.
 """
 
 import logging
@@ -28,14 +28,14 @@ from forewarn.stores.database import Cursor, StatementRunner
 if TYPE_CHECKING:
     from alembic.config import Config
 
-#: The folder of Alembic's environment and revisions.
+#: The directory of Alembic's environment and revisions.
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 _FIRST = "0001"
-#: Every database of ours has these; one of them may have been lost.
+#: Every database of ours has these tables; one of them may have been lost.
 _OURS = frozenset({"counter", "journal", "audiences", "involved"})
 #: Tables that earlier databases lack, and the facts that fill them. A revision that
-#: creates a table adds it here.
+#: creates a table must add it here.
 _LATER: Mapping[str, Collection[type[Fact]]] = {
     "outages": (OutageEnded,),
     "tokens": (TokenCreated,),
@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 def refuse_foreign(names: Collection[str], place: str) -> None:
-    """Raise `CannotStart` if the tables `names` belong to another program."""
+    """Raise `CannotStart` if the tables in `names` belong to another program."""
     if names and len(_OURS.intersection(names)) < len(_OURS) - 1:
         raise CannotStart(f"{place} is a database of another program")
 
@@ -59,7 +59,8 @@ def create_or_check(
     """Create the tables, or return the older revision that must be upgraded first.
 
     Raise `CannotStart` if a table was lost. A table that early databases lack is
-    created if the journal shows that it would be empty, or can be rebuilt from it.
+    created if the journal shows that it would be empty or if the journal can rebuild
+    it.
     """
     session = StatementRunner(cursor, dialect)
     if not names:
@@ -90,7 +91,7 @@ def _missing(names: Collection[str]) -> frozenset[str]:
 
 
 def _has(session: StatementRunner, name: str) -> bool:
-    """Whether the journal has facts that fill the table `name`."""
+    """Return whether the journal contains facts that fill the table `name`."""
     kinds = [rows.stored_name(kind) for kind in _LATER[name]]
     places = dict(zip_longest(statements.KINDS, kinds, fillvalue=""))
     facts = session.rows(
@@ -135,7 +136,7 @@ def read_revision(cursor: Cursor, dialect: Dialect) -> str:
 
 
 def obstacle(revision: str) -> str | None:
-    """Return why a database at `revision` cannot be used; None if it can.
+    """Return why a database at `revision` cannot be used, or None if it can.
 
     The text follows the name of the database.
     """
@@ -158,9 +159,9 @@ def obstacle(revision: str) -> str | None:
 def migration(
     connection: object, dialect: Dialect, *, revision: str, place: str
 ) -> Iterator[Callable[[], None]]:
-    """Prepare an upgrade from `revision`; no transaction may be open on `connection`.
+    """Prepare an upgrade from `revision`; `connection` must have no open transaction.
 
-    The yielded function runs the upgrade, in a transaction that the caller begins and
+    The yielded function runs the upgrade in a transaction that the caller begins and
     commits within the block.
     """
     from alembic import command
@@ -210,7 +211,7 @@ def _create(cursor: Cursor, dialect: Dialect, *, but: Collection[str]) -> None:
             cursor.execute(text, {})
 
 
-@cache  # for all stores of a process
+@cache  # for all stores in a process
 def _creation_sql(dialect: Dialect) -> Sequence[tuple[str, Sequence[str]]]:
     """Return the statements that create each table and its indexes."""
     return [

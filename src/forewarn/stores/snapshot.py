@@ -1,6 +1,6 @@
-"""Snapshot: every query of the store, the journal included.
+"""Snapshot: all queries of the store, including the journal's.
 
-`ports` documents the queries.
+The queries are documented in `ports`.
 """
 
 from bisect import bisect_left
@@ -279,6 +279,6 @@ def _fleet(hosts: Iterable[Host], groups: Iterable[Group], vms: Iterable[VM]) ->
 
 
 def _kind_parameters(kinds: Collection[type[Fact]]) -> Mapping[str, str]:
-    """Return the statement's parameters for `kinds`; unused ones are empty."""
+    """Return the statement's parameters for `kinds`; unused parameters are empty."""
     names = sorted(map(rows.stored_name, {*kinds}))
     return dict(zip_longest(sql.KINDS, names, fillvalue=""))

@@ -1,4 +1,4 @@
-"""SQLite database: one writer, readers that never wait for it, and a file lock."""
+"""SQLite database: one writer, readers that never wait, and a file lock."""
 
 import filecmp
 import logging
@@ -36,14 +36,15 @@ Connect = Callable[[str], sqlite3.Connection]
 
 MEMORY = ":memory:"
 
-#: Larger files get no `quick_check` at the start: it reads all of the file.
+#: Larger files are not checked with `quick_check` at startup, because it reads the
+#: whole file.
 _LARGE = 256 * 1024 * 1024  # bytes
 
-#: Page cache of each connection. By default it grows to 2 MB with the file; the
+#: Page cache of each connection. By default it grows to 2 MB with the file, but the
 #: operating system caches the file anyway.
 _CACHE = 256  # KiB
 
-#: Longer journals are not replayed when another program wrote to the file: 20,000
+#: Longer journals are not replayed when another program wrote to the file; 20,000
 #: entries take half a second.
 _REPLAYED = 20_000
 
@@ -63,7 +64,7 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def file_bytes(path: str) -> int | None:
-    """Return the size of the database and its log; None if it cannot be read."""
+    """Return the size of the database and its log, or None if it cannot be read."""
     log = log_of(path)  # exists only while a connection is open
     try:
         return sum(
@@ -77,7 +78,7 @@ class Sqlite:
     """A database in a file or in memory."""
 
     def __init__(self, path: str, connect: Connect = connect) -> None:
-        """Use the file `path`, or `MEMORY`, with connections made by `connect`."""
+        """Use the file `path`, or `MEMORY`, with connections from `connect`."""
         self.dialect = _DIALECT
         self.name = self._path = path
         self._connect = connect
@@ -86,13 +87,13 @@ class Sqlite:
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         self._writer: sqlite3.Connection | None = None
         self._file = None if path == MEMORY else DatabaseFile(path)
-        self._position = 0  # in the journal, after the last commit
-        self._damage: str | None = None  # found since the start; None if there is none
+        self._position = 0  # journal position after the last commit
+        self._damage: str | None = None  # found since the start, if any
 
     def open(self, *, upgrade: bool = False) -> str | None:
         """Lock the file, check it, connect, and create or upgrade the tables.
 
-        Before an upgrade, the database is copied.
+        The database is copied before an upgrade.
         """
         self._damage = None
         if self._file is not None:
@@ -126,12 +127,13 @@ class Sqlite:
             raise
 
     def leave(self) -> None:
-        """Do nothing: there is no server that could hang."""
+        """Do nothing, because there is no server that could hang."""
 
     def close(self) -> None:
         """Disconnect and unlock the file.
 
-        The log is not written into a damaged file: it may hold all that is left.
+        The log is not written into a damaged file, because the log may contain all that
+        is left.
         """
         with self._lock:
             if self._damage is None or self._writer is None:
@@ -169,7 +171,7 @@ class Sqlite:
 
     @contextmanager
     def writing(self) -> Iterator[Cursor]:
-        """Write exclusively; commit at the end of the block, roll back if it fails."""
+        """Write exclusively; commit when the block ends, or roll back on failure."""
         with self._lock, _translated():
             connection = self._open_writer()
             self._refuse_damage()
@@ -187,8 +189,8 @@ class Sqlite:
                 cursor.close()
 
     def _commit(self, cursor: sqlite3.Cursor) -> None:
-        """Commit, unless the commit would go to a file that nobody opens again."""
-        position = "SELECT CAST(position AS INTEGER) FROM counter"  # it may be damaged
+        """Commit, unless the commit would go to a file that is never opened again."""
+        position = "SELECT CAST(position AS INTEGER) FROM counter"  # may be damaged
         row = cursor.execute(position).fetchone()
         if self._file is not None:
             self._file.refuse_replaced()
@@ -220,7 +222,7 @@ class Sqlite:
                 raise
             cursor.close()
             with self._gate:
-                if self._writer is None:  # closed meanwhile
+                if self._writer is None:  # closed in the meantime
                     connection.close()
                 else:
                     self._idle.put(connection)
@@ -251,7 +253,7 @@ class Sqlite:
             raise StoreDamaged(f"the store cannot be written to: {self._damage}")
 
     def _find_overwriting(self, file: DatabaseFile) -> str | None:
-        """Describe what another program did to the file; None if that is harmless."""
+        """Describe what another program did to the file; None if it is harmless."""
         if file.is_backup():
             log = log_of(self._path)
             return (
@@ -270,14 +272,14 @@ class Sqlite:
         return None
 
     def _find_damage(self, file: DatabaseFile) -> str | None:
-        """Return the first problem of the file as it is on disk."""
+        """Return the first problem of the file on disk."""
         with closing(self._connect(self._path)) as fresh:
             try:
                 return _quick_check(file, fresh) or self._find_difference(fresh)
             except sqlite3.DatabaseError as error:
                 if _is_damage(error):
                     return str(error)
-                raise  # says nothing about the file, so it is checked again
+                raise  # says nothing about the file, so check it again
 
     def _find_difference(self, connection: sqlite3.Connection) -> str | None:
         loss = self._find_loss(connection)
@@ -341,7 +343,7 @@ class Sqlite:
         return report
 
     def _copy(self) -> str:
-        """Copy the database; reuse an equal copy, left by an upgrade that failed."""
+        """Copy the database, or reuse an equal copy left by a failed upgrade."""
         copy, earlier = f"{self._path}.before-{tables.STAMP}", None
         for number in count(2):
             if not os.path.lexists(copy):
@@ -355,13 +357,13 @@ class Sqlite:
 
 
 def back_up(path: str, target: Path) -> None:
-    """Copy the database at `path` to the new file `target`; it may be in use.
+    """Copy the database at `path`, which may be in use, to the new file `target`.
 
-    A backup that was copied over a database is combined with the log of that database,
-    if the result lacks nothing. Neither file is changed.
+    If a backup was copied over a database, it is combined with the database's log,
+    provided that the result is complete. Neither file is changed.
     """
     if not has_other_log(path):
-        Sqlite(path).revision()  # refuses databases of other programs
+        Sqlite(path).revision()  # refuses other programs' databases
         with existing_database(path) as source:
             copy_database(source, target)
         return
@@ -380,7 +382,7 @@ def back_up(path: str, target: Path) -> None:
 
 
 def _mixture(copy: sqlite3.Connection, last: int) -> str | None:
-    """Return the first problem of a combined database; None if there is none."""
+    """Return the first problem of a combined database, or None if there is none."""
     with closing(copy.cursor()) as cursor:
         problem = next(iter(find_problems(cursor, _DIALECT)), None)
         if problem is not None:
@@ -393,7 +395,7 @@ def _mixture(copy: sqlite3.Connection, last: int) -> str | None:
 
 @contextmanager
 def _last_connection(path: str) -> Iterator[None]:
-    """Keep a connection that cannot write open until all others are closed."""
+    """Keep a read-only connection open until all other connections are closed."""
     with ExitStack() as closed_last:
         with suppress(sqlite3.Error):  # the file may be gone by now
             last = sqlite3.connect(read_only_uri(path), uri=True)
@@ -408,7 +410,7 @@ def _table_names(cursor: Cursor) -> Collection[str]:
 
 
 def _quick_check(file: DatabaseFile, connection: sqlite3.Connection) -> str | None:
-    """Return the first problem of the file; None if it has none, or is large."""
+    """Return the first problem of the file; skip the check if the file is large."""
     if file.size() > _LARGE:
         _log.info(
             "skipped the integrity check because the database is large; to check"
@@ -447,6 +449,6 @@ def _translated() -> Iterator[None]:
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether retrying never helps."""
+    """Return whether retrying can never help."""
     code: int = getattr(error, "sqlite_errorcode", 0)  # absent if Python raised it
     return "no such table" in str(error) or code & 0xFF in _DAMAGED  # ignores detail

@@ -1,4 +1,4 @@
-"""Copies of a SQLite database, and checks of the file."""
+"""Copies of a SQLite database, and file checks."""
 
 import fcntl
 import os
@@ -14,9 +14,9 @@ from urllib.parse import quote
 from forewarn.errors import Unavailable
 from forewarn.stores.sqlite_file import refuse_other_log
 
-_PAGES = 1000  # between two chances to interrupt
-_PARTIAL = ".forewarn-partial"  # ends the name of a directory with a partial copy
-_LOCK = "lock"  # in that directory, locked while the copy is made
+_PAGES = 1000  # pages between two chances to interrupt
+_PARTIAL = ".forewarn-partial"  # suffix of a directory with a partial copy
+_LOCK = "lock"  # in that directory, locked during the copy
 
 
 @contextmanager
@@ -25,8 +25,8 @@ def existing_database(
 ) -> Iterator[sqlite3.Connection]:
     """Connect to an existing database, even if a service is using it.
 
-    A backup next to the log of another database is refused, or combined with it
-    `with_other_log`, without changing either file.
+    A backup next to another database's log is refused. If `with_other_log`, the two are
+    combined instead, without changing either file.
     """
     problem = _problem(path)
     if problem is not None:
@@ -52,7 +52,7 @@ def writable_uri(path: str) -> str:
 def read_only_uri(path: str) -> str:
     """Return the URI of a database for connections that never write the log into it.
 
-    Others do that when the last one is closed.
+    Other connections do so when the last one is closed.
     """
     return f"file:{quote(os.path.abspath(path))}?mode=ro"
 
@@ -64,12 +64,12 @@ def _problem(path: str) -> str | None:
         return "is a directory; add a file name"
     folder = os.path.dirname(os.path.abspath(path))
     if all(os.access(place, os.R_OK | os.W_OK) for place in (path, folder)):
-        return None  # SQLite keeps files of its own next to a database, even to read it
+        return None  # SQLite adds files next to a database, even when reading
     return "is not readable and writable; run this as the service's user"
 
 
 def quick_check(database: sqlite3.Connection) -> str:
-    """Return "ok", or the first problem of the database."""
+    """Return "ok" or the first problem of the database."""
     (result,) = database.execute("PRAGMA quick_check(1)").fetchone()
     return str(result).rpartition("\n")[2]
 
@@ -81,7 +81,7 @@ def copy_database(
 ) -> None:
     """Copy the database to the new file `target`, even while others write to it.
 
-    Raise `Unavailable` if that fails; `check` may raise it to reject the copy. An
+    Raise `Unavailable` if copying fails; `check` may raise it to reject the copy. An
     incomplete `target` never exists.
     """
     try:
@@ -100,9 +100,9 @@ def copy_database(
 
 @contextmanager
 def _partial_copy(folder: Path) -> Iterator[Path]:
-    """Yield an empty private file in a directory of its own, which is removed later.
+    """Yield an empty private file in its own directory, which is removed later.
 
-    If the process is killed, the next copy to `folder` removes it.
+    If the process is killed, the next copy to `folder` removes the directory.
     """
     _remove_abandoned(folder)
     place = Path(mkdtemp(prefix=".", suffix=_PARTIAL, dir=folder))
@@ -134,10 +134,10 @@ def _copy(
     try:
         source.execute("SELECT 1 FROM sqlite_master").fetchone()
         with closing(sqlite3.connect(name)) as copy:
-            # The transaction keeps later commits from restarting the copy; signals are
+            # The transaction keeps later commits from restarting the copy. Signals are
             # handled when `progress` is called.
             source.backup(copy, pages=_PAGES, progress=lambda *_: None)
-            copy.execute("PRAGMA journal_mode=DELETE")  # `sqlite_file` relies on it
+            copy.execute("PRAGMA journal_mode=DELETE")  # `sqlite_file` depends on it
             result = quick_check(copy)
             if result != "ok":
                 raise Unavailable(

@@ -1,24 +1,26 @@
 """Files of a SQLite database: locked, private, and watched for replacement.
 
-1. Two locks keep other services away. One is on `forewarn.db-lock`, which is found by
-   its path: it protects a path whose database was moved away. The other is on the
-   database itself, whatever path led to it: a hard link, a symbolic link, another mount
-   or another container. Removing the first one does not help to start a second service.
-2. Both are flock(2) locks, which local file systems keep apart from the POSIX locks of
-   SQLite. NFS emulates one by the other, so that they could exclude each other; the WAL
-   mode does not support network file systems anyway.
-3. The operating system drops all POSIX locks of a process on a file when the process
-   closes any descriptor of it. So the descriptor of the database is opened before
-   SQLite opens the file and closed after SQLite has closed it, and a file that this
-   process has locked is refused without opening it again.
-4. SQLite writes the database only in our own commits, so another size or modification
-   time between two of them means that another program wrote to it.
-5. The lock file holds the journal's position after the last commit, so that a start on
-   an older copy, or on a database whose log was deleted, can be reported. It also holds
-   the size and modification time of the database at that time: a log that was left by a
-   killed service continues only that file.
-6. A backup does not use a log. A log next to one is of the database that was there
-   before, and may hold the only copy of acknowledged commits: it is never deleted.
+1. Two locks keep other services out. One is on `forewarn.db-lock`, found by its path;
+   it protects a path even if the database was moved away. The other is on the database
+   itself, regardless of the path used to reach it: a hard link, a symbolic link,
+   another mount or another container. Removing the first lock does not make it possible
+   to start a second service.
+2. Both are flock(2) locks, which local file systems keep separate from SQLite's POSIX
+   locks. NFS emulates one with the other, so they could conflict there, but WAL mode
+   does not support network file systems anyway.
+3. When a process closes any descriptor of a file, the operating system drops all of the
+   process's POSIX locks on that file. The database's descriptor is therefore opened
+   before SQLite opens the file, and closed after SQLite has closed it. A file that this
+   process has locked is refused without being opened again.
+4. SQLite writes the database only in our own commits. If the size or modification time
+   changes between two commits, another program has written to the database.
+5. The lock file contains the journal's position after the last commit, so that a start
+   on an older copy, or on a database whose log was deleted, can be reported. It also
+   contains the database's size and modification time at that moment, because a log left
+   by a killed service continues only that file.
+6. A backup does not use a log. A log next to a backup belongs to the database that was
+   there before and may contain the only copy of acknowledged commits, so it is never
+   deleted.
 """
 
 import fcntl
@@ -31,14 +33,14 @@ from threading import Lock
 
 from forewarn.errors import CannotStart, Unavailable
 
-_SUFFIXES = ("-wal", "-shm")  # of the files that SQLite adds
-_DIGITS = 20  # of a position in the lock file
-_MODE_AT = 18  # the offset of the mode in a database
-_WAL_MODE = b"\2\2"  # of a database that uses a log
+_SUFFIXES = ("-wal", "-shm")  # suffixes of the files that SQLite adds
+_DIGITS = 20  # bytes of a position in the lock file
+_MODE_AT = 18  # offset of the mode in a database
+_WAL_MODE = b"\2\2"  # mode of a database that uses a log
 
 _Identity = tuple[int, int]  # device and inode
 
-_locked: set[_Identity] = set()  # databases that this process has locked
+_locked: set[_Identity] = set()  # databases locked by this process
 _gate = Lock()  # guards `_locked`
 
 _log = logging.getLogger(__name__)
@@ -50,19 +52,19 @@ class DatabaseFile:
     def __init__(self, path: str) -> None:
         """Use the database at `path`."""
         self._path = path
-        self._real = path  # without links, for SQLite puts its other files there
+        self._real = path  # links resolved: SQLite puts its other files there
         self._descriptors: list[int] = []
-        self._identity: _Identity | None = None  # None unless it is locked
+        self._identity: _Identity | None = None  # None unless locked
         self._files: dict[str, _Identity] = {}  # by path
         self._written: tuple[int, int] | None = None  # size and time after a commit
-        self._mode = b""  # whether it uses a log, as the file says
-        #: Whether it was written to between the last commit and `lock`, and has a log.
+        self._mode = b""  # whether it uses a log, according to the file
+        #: Whether it has a log and was written to between the last commit and `lock`.
         self.was_overwritten = False
 
     def lock(self) -> None:
         """Lock the database, and create the file if there is none.
 
-        Only the owner can read a new file. Raise `CannotStart` if that fails.
+        Only the owner can read a new file. Raise `CannotStart` on failure.
         """
         self._real = os.path.realpath(self._path)
         try:
@@ -94,7 +96,7 @@ class DatabaseFile:
             raise
 
     def unlock(self) -> None:
-        """Unlock the database; all its connections must be closed."""
+        """Unlock the database, after all its connections were closed."""
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors, self._files, self._written = [], {}, None
@@ -104,9 +106,9 @@ class DatabaseFile:
             self._identity = None
 
     def remember(self, position: int) -> None:
-        """Remember which files are open: those at their paths now.
+        """Remember the files currently at the database's paths as the open files.
 
-        Log a warning if the journal was at a later position than `position` before.
+        Log a warning if the journal was previously at a later position than `position`.
         """
         paths = [self._path, *(f"{self._real}{suffix}" for suffix in _SUFFIXES)]
         self._files = {path: _identity(path) for path in paths}
@@ -122,7 +124,7 @@ class DatabaseFile:
         self.note_commit(position)
 
     def note_commit(self, position: int) -> None:
-        """Remember the database as a commit of ours has left it."""
+        """Remember the database's state after one of our commits."""
         status = os.fstat(self._descriptors[-1])
         self._written = status.st_size, status.st_mtime_ns
         if self._files:  # open
@@ -130,7 +132,7 @@ class DatabaseFile:
                 os.pwrite(self._descriptors[0], _note(position, *self._written), 0)
 
     def refuse_replaced(self) -> None:
-        """Raise `Unavailable` if other files are at the paths of the open ones."""
+        """Raise `Unavailable` if the open files were replaced by others."""
         for path, known in self._files.items():
             try:
                 found = _identity(path)
@@ -144,12 +146,12 @@ class DatabaseFile:
                 )
 
     def is_overwritten(self) -> bool:
-        """Whether another program wrote to the database since our last commit."""
+        """Return whether another program wrote the database since our last commit."""
         status = os.fstat(self._descriptors[-1])
         return self._written not in (None, (status.st_size, status.st_mtime_ns))
 
     def is_backup(self) -> bool:
-        """Whether another program copied a backup over the database."""
+        """Return whether another program copied a backup over the database."""
         return bool(self._files) and self._read_mode() != self._mode
 
     def size(self) -> int:
@@ -165,7 +167,7 @@ class DatabaseFile:
         fcntl.flock(self._descriptors[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _refuse_lost_database(self) -> None:
-        """Refuse a log without a database: SQLite would delete the log."""
+        """Refuse a log without a database, because SQLite would delete the log."""
         log = f"{self._real}-wal"
         if _size(self._real) == 0 and _size(log) > 0:
             raise CannotStart(
@@ -178,7 +180,7 @@ class DatabaseFile:
         status = os.fstat(self._descriptors[-1])
         expected = _note(0, status.st_size, status.st_mtime_ns)
         kept = os.pread(self._descriptors[0], len(expected), 0)
-        is_noted = len(kept) == len(expected)  # earlier releases note the position only
+        is_noted = len(kept) == len(expected)  # earlier releases: position only
         is_same = kept[_DIGITS:] == expected[_DIGITS:]
         return is_noted and not is_same and _size(f"{self._real}-wal") > 0
 
@@ -201,9 +203,9 @@ class DatabaseFile:
 
 
 def has_other_log(path: str) -> bool:
-    """Whether a backup is at `path`, next to the log of the database it replaced.
+    """Return whether `path` is a backup next to the log of the database it replaced.
 
-    Our copies do not use a log until a service opens them.
+    Our copies use no log until a service opens them.
     """
     if _size(path) == 0 or _size(log_of(path)) == 0:
         return False
@@ -216,7 +218,7 @@ def has_other_log(path: str) -> bool:
 
 
 def refuse_other_log(path: str) -> None:
-    """Raise `CannotStart` for the log of another database: SQLite would mix the two."""
+    """Raise `CannotStart` for another database's log; SQLite would mix the two."""
     if has_other_log(path):
         log = log_of(path)
         raise CannotStart(
@@ -228,12 +230,12 @@ def refuse_other_log(path: str) -> None:
 
 
 def log_of(path: str) -> str:
-    """Return the path of the log of the database at `path`."""
+    """Return the path of the log for the database at `path`."""
     return f"{os.path.realpath(path)}-wal"
 
 
 def kept_position(path: str) -> int:
-    """Return the position after the last commit at `path`; 0 if it is not known."""
+    """Return the position after the last commit at `path`, or 0 if unknown."""
     try:
         return _position(Path(f"{os.path.realpath(path)}-lock").read_bytes()[:_DIGITS])
     except OSError:
@@ -241,7 +243,7 @@ def kept_position(path: str) -> int:
 
 
 def _note(position: int, size: int, modified: int) -> bytes:
-    """Return the content of the lock file."""
+    """Return the contents of the lock file."""
     return b" ".join(b"%0*d" % (_DIGITS, one) for one in (position, size, modified))
 
 
@@ -255,7 +257,7 @@ def _identity(place: str | int) -> _Identity:
 
 
 def _size(path: str) -> int:
-    """Return the size of the file at `path`; 0 if there is none."""
+    """Return the size of the file at `path`, or 0 if there is none."""
     try:
         return os.stat(path).st_size
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""All SQL statements, named after what they return or change.
+"""All SQL statements, each named after the data that it returns or changes.
 
-They are compiled once per database and run on the driver's own cursor, with named
+Statements are compiled once per database and run on the driver's own cursor with named
 parameters.
 """
 
@@ -45,7 +45,7 @@ FACTS = (
 FACTS_BETWEEN = FACTS.where(t.journal.c.position <= p("until"))
 
 
-#: Parameters for kinds of facts: one for each kind there is.
+#: Parameters for kinds of facts, one for each existing kind.
 KINDS = tuple(f"kind{number}" for number in range(len(get_args(Fact))))
 FACTS_OF_KINDS = FACTS_BETWEEN.where(t.journal.c.fact.in_([p(kind) for kind in KINDS]))
 
@@ -76,7 +76,7 @@ VMS_OF_HOST = VMS.where(t.vms.c.host == p("of"))
 
 
 def _page(table: Table, *columns: ColumnElement[object]) -> Statement:
-    """Return a query of rows sorted by key, after the key `after`."""
+    """Return a query for rows sorted by key, starting after the key `after`."""
     key = table.c.key
     return select(*columns).where(key > p("after")).order_by(key).limit(p("most"))
 
@@ -133,7 +133,7 @@ DUE = (
 SEEN = (
     select(t.seen).where(t.seen.c.event == p("of")).order_by(t.seen.c.at, t.seen.c.vm)
 )
-#: Parameters for event ids: this many per query.
+#: Parameters for event IDs; this is the number per query.
 EVENTS = tuple(f"event{number}" for number in range(100))
 MAINTENANCES_OF_EVENTS = (
     select(*_MAINTENANCE)
@@ -154,7 +154,7 @@ TOKENS = select(t.tokens.c.body, t.tokens.c.last_used).order_by(
 
 
 def _change(table: Table, by: str) -> Update:
-    """Return an update of every column but the ordinal, where `by` equals `of`."""
+    """Return an update of every column except the ordinal, where `by` equals `of`."""
     kept = {by, "ordinal"}
     columns: dict[str, object] = {
         c.name: p(c.name) for c in table.columns if c.name not in kept
@@ -205,8 +205,8 @@ ADD_RECEIPT = insert(t.receipts)
 ADD_TOKEN, SET_TOKEN = insert(t.tokens), _change(t.tokens, "id")
 SET_USED = update(t.tokens).where(t.tokens.c.id == p("of")).values(last_used=p("used"))
 
-#: Receipts that each new one looks at. They follow it in the order of keys, which are
-#: digests: so all are looked at in time, and no index of their age is needed.
+#: The number of receipts that each new one examines. They follow it in key order, and
+#: keys are digests, so all receipts are examined in time without an index of their age.
 _EXAMINED = 10
 _FOLLOWING = (
     select(t.receipts.c.key, t.receipts.c.at)
@@ -221,12 +221,12 @@ DROP_RECEIPTS = delete(t.receipts).where(
 
 # --- probes ------------------------------------------------------------------
 
-#: Values of a row that cannot exist otherwise, by the type of the column.
+#: Values for a row that cannot otherwise exist, by column type.
 _PROBE: Mapping[type[object], object] = {bool: False, int: -1, str: " "}
 
 
 def _probes() -> Iterator[Statement]:
-    """Yield changes of every table that, all in all, change nothing."""
+    """Yield changes to every table that, taken together, change nothing."""
     yield update(t.counter).values(position=t.counter.c.position)
     for table in t.metadata.sorted_tables:
         if table not in (t.stamp, t.counter):

@@ -1,9 +1,9 @@
 """SQL store: transactions that save a step, and the journal.
 
 1. A step is saved as the difference of two slices, row by row.
-2. A fact's position is assigned in the transaction that appends it; the counter's row
-   serializes all writers.
-3. `ports` documents the methods.
+2. A fact's position is assigned in the transaction that appends the fact. The counter's
+   row serializes all writers.
+3. The methods are documented in `ports`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from forewarn.stores.snapshot import SqlSnapshot
 
 _Named = tuple[Callable[..., Parameters], sql.Statement, sql.Statement, sql.Statement]
 
-#: The fields of a slice that are saved by name: row, insert, update and delete.
+#: Fields of a slice that are saved by name: row, insert, update and delete.
 _NAMED: Mapping[str, _Named] = {
     "hosts": (rows.host_row, sql.ADD_HOST, sql.SET_HOST, sql.DROP_HOST),
     "groups": (rows.group_row, sql.ADD_GROUP, sql.SET_GROUP, sql.DROP_GROUP),
@@ -38,9 +38,9 @@ class SqlStore:
     """State and journal in a `Database`."""
 
     def __init__(self, database: Database) -> None:
-        """Keep everything in `database`; `open` connects."""
+        """Store everything in `database`; call `open` to connect."""
         self._database = database
-        self._position = 0  # of the last commit since `open`
+        self._position = 0  # position after the last commit since `open`
 
     def open(self) -> None:
         """Connect."""
@@ -48,7 +48,7 @@ class SqlStore:
         self._position = 0
 
     def leave(self) -> None:
-        """Make running operations end soon; `close` follows."""
+        """End running operations soon; `close` follows."""
         self._database.leave()
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class SqlStore:
         self._position = position
 
     def _refuse_the_past(self, position: int) -> None:
-        """Raise `Unavailable` if facts are missing that readers have read."""
+        """Raise `Unavailable` if facts that readers have read are missing."""
         if position < self._position:
             raise Unavailable(
                 f"the store's journal position went backward from {self._position}"
@@ -88,7 +88,7 @@ class SqlStore:
 
 
 class SqlTransaction(SqlSnapshot):
-    """A snapshot that can be written."""
+    """A writable snapshot."""
 
     _COUNTER = sql.TAKE_COUNTER  # serializes all writers
 
@@ -158,7 +158,7 @@ class SqlTransaction(SqlSnapshot):
         row = rows.token_row(token)
         others = {name: row[name] for name in row if name != "id"}
         if not self._session.run(sql.SET_TOKEN, of=token.id, **others):
-            # Unique: its TokenCreated fact follows and advances the position.
+            # Unique, because its TokenCreated fact follows and advances the position.
             self._session.run(sql.ADD_TOKEN, ordinal=self.position(), **row)
 
     def save_token_uses(self, used: Mapping[str, datetime]) -> None:
@@ -205,10 +205,10 @@ def _save_slice(
     moved: Mapping[str, datetime | None],
     ordinal: int,
 ) -> int:
-    """Save all differences; number new rows from `ordinal` on, and return the last.
+    """Save all differences; number new rows from `ordinal`, and return the last number.
 
-    `moments` holds the next timer of every maintenance in `after`, `moved` only those
-    that differ from the store.
+    `moments` contains the next timer of every maintenance operation in `after`. `moved`
+    contains only the timers that differ from the store.
     """
     session.run_many(
         sql.SET_MOMENT,

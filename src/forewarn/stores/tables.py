@@ -1,10 +1,10 @@
 """Database tables.
 
-1. Times are whole microseconds since 1970 in UTC: they sort, and no database rounds
-   them.
-2. Bodies are JSON written by `core.serialization`; anything that is queried has a
-   column of its own.
-3. Short texts are sorted by code point on every database.
+1. Times are whole microseconds since 1970 in UTC, which sort correctly and are not
+   rounded by any database.
+2. Bodies are JSON written by `core.serialization`. Anything that is queried has its own
+   column.
+3. Short strings are sorted by code point on every database.
 """
 
 from sqlalchemy import (
@@ -20,17 +20,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-#: The schema version of this release; any other is migrated or rejected.
+#: This release's schema version; all others are migrated or rejected.
 STAMP = "0001"
 
 metadata = MetaData()
 
 
 def _short(length: int) -> TypeEngine[str]:
-    """Return the type of a text that is looked up and sorted by code point.
+    """Return the type for strings that are looked up and sorted by code point.
 
-    By default PostgreSQL sorts by the locale of the database. A system upgrade may
-    change that order and corrupt an index.
+    By default, PostgreSQL sorts by the database's locale. A system upgrade may change
+    that order and corrupt an index.
     """
     by_code = String(length, collation="C")
     return String(length).with_variant(by_code, "postgresql")

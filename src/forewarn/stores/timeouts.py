@@ -1,7 +1,7 @@
 """Timeouts for blocking operations.
 
-One thread watches over all of them. An operation is aborted by a function that makes it
-fail where it hangs, for example by closing its connection.
+One thread monitors all operations. To abort one, it calls a function that makes the
+operation fail where it hangs, for example by closing its connection.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,12 +18,12 @@ class StoreTimeouts:
     """Gives each operation a timeout; `hasten` shortens all of them."""
 
     def __init__(self) -> None:
-        """Create it without operations; `start` starts the thread."""
+        """Start without operations; call `start` to start the thread."""
         self._lock = Lock()
         self._bell = Event()
         self._waits: dict[object, tuple[float, Callable[[], object]]] = {}
         self._end = float("inf")
-        self._check_at = 0.0  # when the thread checks next
+        self._check_at = 0.0  # time of the thread's next check
         self._thread = Thread(target=self._run, name="patience", daemon=True)
 
     def start(self) -> None:
@@ -48,7 +48,7 @@ class StoreTimeouts:
                 self._waits.pop(wait, None)
 
     def hasten(self, seconds: float) -> None:
-        """Abort what is not over in `seconds`; reject everything after that."""
+        """Abort operations that exceed `seconds`; reject everything after that."""
         with self._lock:
             self._end = min(self._end, monotonic() + seconds)
             self._bell.set()

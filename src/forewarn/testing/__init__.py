@@ -17,7 +17,7 @@ _PUBLIC = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name on first use: pytest imports this package in every run."""
+    """Import a public name on first use; pytest always imports this package."""
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -10,7 +10,7 @@ from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 
 class RehearsalArguments(TypedDict, total=False):
-    """Arguments of a rehearsal."""
+    """The arguments of a rehearsal."""
 
     fleet: FleetSource
     vms: Sequence[str]

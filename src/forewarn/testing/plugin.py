@@ -1,6 +1,6 @@
 """pytest plugin with the fixtures `scheduled_events` and `make_scheduled_events`.
 
-pytest imports this module in every run, so everything else is imported on use.
+pytest imports this module in every run, so everything else is imported when needed.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -37,9 +37,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def make_scheduled_events(
     request: pytest.FixtureRequest,
 ) -> "Iterator[Callable[..., Rehearsal]]":
-    """Return a function that starts a service; all services end with the test.
+    """Return a function that starts a service; all services stop when the test ends.
 
-    It accepts the keywords of the marker and does not set environment variables.
+    The function accepts the marker's keywords and does not set environment variables.
     """
     with ExitStack() as cleanup:
         yield lambda **arguments: _open(request, cleanup, arguments)
@@ -51,7 +51,7 @@ def scheduled_events(
 ) -> "Iterator[Rehearsal]":
     """Give the test a service of its own, with a clock that the test controls.
 
-    FOREWARN_ENDPOINT is its address. The marker `scheduled_events` configures it.
+    FOREWARN_ENDPOINT contains its address. The `scheduled_events` marker configures it.
     """
     marker = request.node.get_closest_marker(_MARKER)
     if marker is not None and marker.args:

@@ -1,1 +1,1 @@
-"""Audit log of the agent: entries, summaries, and entries as sentences."""
+"""The agent's audit log: entries, summaries and sentences."""

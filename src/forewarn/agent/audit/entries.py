@@ -1,9 +1,9 @@
-"""Audit entries: one class for each kind, and the reader of recorded entries.
+"""Audit entries: one class for each kind, and a reader for recorded entries.
 
-1. A class has the same fields as its kind in the log, in the same order.
-2. Recorded entries may come from another version of the agent. A value that is missing
-   or has another type is read as None, empty or "?". An entry of an unknown kind is
-   read as `UnknownEntry`.
+1. Each class has the same fields as its kind in the log, in the same order.
+2. Recorded entries may come from another version of the agent. A missing value or one
+   with another type is read as None, empty or "?". An entry of an unknown kind becomes
+   an `UnknownEntry`.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,8 +22,8 @@ _LARGEST = 1e12  # larger numbers are ignored
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
     what: ClassVar[str]  # the kind, as in the log
-    at: datetime | None  # the service's time; None if a recorded entry lacks it
-    event: str | None = None  # None if it is about the agent itself
+    at: datetime | None  # service time; None if a recorded entry lacks it
+    event: str | None = None  # None if the entry is about the agent itself
 
     def line(self) -> Mapping[str, object]:
         """Return the entry as a JSON object."""
@@ -49,7 +49,7 @@ class SeenEntry(_Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CameBackEntry(_Entry):
-    """An event that was gone has come back to the document."""
+    """An event that was gone has reappeared in the document."""
 
     what = "came-back"
 
@@ -73,12 +73,12 @@ class HookBeganEntry(_Entry):
     step: str
     hook: str
     times: int
-    seconds_left: float | None  # None if only its own timeout limits it
+    seconds_left: float | None  # None if only the hook's timeout limits it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookEndedEntry(_Entry):
-    """A hook has ended, after all its tries."""
+    """A hook ended after its last try."""
 
     what = "hook-ended"
     step: str
@@ -86,14 +86,14 @@ class HookEndedEntry(_Entry):
     times: int
     tries: int
     outcome: str
-    code: float | None  # None if it could not be run
+    code: float | None  # None if the hook could not be run
     seconds: float | None  # None if unknown
     output: str | None
     reason: str | None
 
     @property
     def is_done(self) -> bool:
-        """Whether it succeeded."""
+        """Return whether the hook succeeded."""
         return self.outcome == HookOutcome.DONE
 
 
@@ -153,7 +153,7 @@ class GoneEntry(_Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverEntry(_Entry):
-    """Nothing is left to do about an event."""
+    """No more work remains for an event."""
 
     what = "over"
     outcome: str | None
@@ -170,7 +170,7 @@ class BeganEntry(_Entry):
     version: str | None
     endpoint: str | None
     dry_run: bool
-    recovered: tuple[str, ...]  # ids of unfinished events
+    recovered: tuple[str, ...]  # IDs of unfinished events
     complaints: tuple[str, ...]  # problems with stored states
 
 
@@ -183,7 +183,7 @@ class EndedEntry(_Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlindEntry(_Entry):
-    """No document could be read for some time."""
+    """No document could be read for a while."""
 
     what = "blind"
     seconds: float | None
@@ -191,7 +191,7 @@ class BlindEntry(_Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeesAgainEntry(_Entry):
-    """A document was read again."""
+    """A document was read again after such a period."""
 
     what = "sees-again"
     seconds: float | None
@@ -199,13 +199,13 @@ class SeesAgainEntry(_Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameMismatchEntry(_Entry):
-    """The agent's name of this VM started or stopped to be wrong."""
+    """The agent's name for this VM no longer matches, or matches again."""
 
     what = "name-mismatch"
     reason: str | None  # None if the names match again
 
 
-#: An entry that this version of the agent writes.
+#: An entry that this version of the agent can write.
 AuditEntry = (
     SeenEntry
     | CameBackEntry
@@ -229,16 +229,16 @@ AuditEntry = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownEntry:
-    """An entry of a kind that this version does not know."""
+    """An entry of a kind that this version does not recognize."""
 
     what: str
     at: datetime | None  # None if it is missing
-    event: str | None  # None if it is about the agent itself
+    event: str | None  # None if the entry is about the agent itself
     output: str | None
-    details: Mapping[str, object]  # everything but what, at and event
+    details: Mapping[str, object]  # everything except what, at and event
 
 
-#: An entry that was read from the audit log.
+#: An entry from the audit log.
 RecordedEntry = AuditEntry | UnknownEntry
 
 
@@ -257,19 +257,19 @@ def read_entry(line: Mapping[str, object]) -> RecordedEntry:
 
 
 def read_text(value: object) -> str | None:
-    """Read a text; numbers are converted."""
+    """Read a string; numbers are converted."""
     return None if value is None or value == "" else str(value)
 
 
 def read_number(value: object) -> float | None:
-    """Read a number; None if it is missing or implausible."""
+    """Read a number, or return None if it is missing or implausible."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if -_LARGEST < value < _LARGEST else None
 
 
 def read_names(value: object) -> tuple[str, ...]:
-    """Read a list of texts."""
+    """Read a list of strings."""
     return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
 
 
@@ -285,7 +285,7 @@ def _read_object(value: object) -> Mapping[str, object]:
 
 
 def _read_fields(kind: Any, values: Mapping[str, object]) -> Any:
-    """Create a dataclass from the values for its fields."""
+    """Create a dataclass from its field values."""
     readers = _readers(kind)
     return kind(**{name: read(values.get(name)) for name, read in readers.items()})
 
@@ -319,10 +319,10 @@ _KINDS: Mapping[str, type[RecordedEntry]] = {
 
 
 def utc(moment: datetime | None) -> datetime | None:
-    """Convert `moment` to UTC; None if it is out of range there."""
+    """Convert `moment` to UTC, or return None if the result is out of range."""
     if moment is None or moment.tzinfo is None:
         return moment and moment.replace(tzinfo=UTC)
     try:
         return moment.astimezone(UTC)
-    except OverflowError:  # in the year 1, or 9999
+    except OverflowError:  # in year 1 or 9999
         return None

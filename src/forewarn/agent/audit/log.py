@@ -1,9 +1,9 @@
-"""Audit log: one line of JSON for each decision and action of the agent.
+"""Audit log: one line of JSON for each of the agent's decisions and actions.
 
-1. Lines are added, never changed. If a power cut leaves an incomplete line, the next
-   write ends it.
-2. A full file is renamed to `.1`, the former `.1` to `.2`, and so on. The oldest file
-   is dropped.
+1. Lines are added and never changed. If a power cut leaves an incomplete line, the next
+   write ends that line.
+2. A full file is renamed to `.1`, the previous `.1` to `.2`, and so on. The oldest file
+   is deleted.
 """
 
 import json
@@ -17,24 +17,24 @@ from forewarn.agent.storage.codec import field_values
 from forewarn.agent.storage.store import Disk
 from forewarn.errors import Unavailable
 
-_FILE_LIMIT = 10_000_000  # bytes of one file
-OLDER = 4  # number of full files that are kept
+_FILE_LIMIT = 10_000_000  # bytes per file
+OLDER = 4  # number of full files to keep
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class AuditLog:
-    """Writer of the audit log; only one process may write."""
+    """Writes the audit log; only one process may write at a time."""
 
     def __init__(
         self, path: Path, *, size_limit: int = _FILE_LIMIT, disk: Disk | None = None
     ) -> None:
-        """Append to the file `path` until it has `size_limit` bytes."""
+        """Append to the file `path` until it reaches `size_limit` bytes."""
         self._path = path
         self._size_limit = size_limit
         self._disk = disk or Disk()
 
     def write(self, line: Mapping[str, object]) -> None:
-        """Append one line; it is on disk when this returns."""
+        """Append one line; the line is on disk when this returns."""
         text = _encode(line) + b"\n"
         try:
             self._rotate(len(text))
@@ -72,21 +72,21 @@ class AuditLog:
 
 
 class AuditLogReader:
-    """Reader of the audit log, oldest line first; safe while the agent appends."""
+    """Reads the audit log, oldest line first, even while the agent appends to it."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file `path` and the older files next to it."""
+        """Read the file `path` and any older files next to it."""
         self._path = path
-        self.broken = 0  # unreadable lines in the last iteration
+        self.broken = 0  # unreadable lines in the latest iteration
 
     def exists(self) -> bool:
-        """Return whether anything was ever written."""
+        """Return whether anything has been written."""
         return any(
             _numbered(self._path, number).exists() for number in range(OLDER + 1)
         )
 
     def __iter__(self) -> Iterator[Mapping[str, object]]:
-        """Yield the lines, skipping those that are broken."""
+        """Yield the lines, skipping invalid ones."""
         self.broken = 0
         with ExitStack() as stack:
             for file in reversed(self._opened(stack)):
@@ -100,8 +100,8 @@ class AuditLogReader:
     def _opened(self, stack: ExitStack) -> list[BinaryIO]:
         """Open the files, newest first.
 
-        In that order, a file that is renamed in the meantime is not missed. A file that
-        is found twice is read once.
+        In this order, a file renamed in the meantime is not missed. A file found twice
+        is read once.
         """
         files: dict[tuple[int, int], BinaryIO] = {}
         for number in range(OLDER + 1):
@@ -119,7 +119,7 @@ def _numbered(path: Path, number: int) -> Path:
 def _encode(line: Mapping[str, object]) -> bytes:
     try:
         return json.dumps(line, default=field_values, separators=(",", ":")).encode()
-    except RecursionError:  # an event that is nested too deep
+    except RecursionError:  # a too deeply nested event
         return _encode({name: line[name] for name in line if name != "event_as_shown"})
 
 

@@ -25,16 +25,16 @@ _APPROVALS: Mapping[str, str] = {
     ApprovalPolicy.NEVER: "do not approve",
 }
 
-_ID_LENGTH = 8  # characters of an id that distinguish events
+_ID_LENGTH = 8  # characters of an ID that distinguish events
 _UNKNOWN_LENGTH = 200  # characters of an unknown entry
-_OUTPUT_LENGTH = 300  # characters of a hook's last output line
+_OUTPUT_LENGTH = 300  # characters of a hook's last line of output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoryEntry:
-    """One moment of the timeline."""
+    """One entry in the timeline."""
 
-    at: datetime | None  # None if the entry has no time
+    at: datetime | None  # None if the audit entry has no time
     after: float | None  # seconds since first seen; None if unknown
     text: str
     output: tuple[str, ...] = ()  # the end of a hook's output
@@ -42,7 +42,7 @@ class StoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventStory:
-    """The timeline of one event, and its assessment."""
+    """The timeline of one event, and a verdict."""
 
     summary: EventSummary
     entries: tuple[StoryEntry, ...]
@@ -50,7 +50,7 @@ class EventStory:
 
 
 def story_of_event(event_id: str, entries: Iterable[e.RecordedEntry]) -> EventStory:
-    """Build the timeline of an event, with entries about the agent in between."""
+    """Build the timeline of an event, including intervening entries about the agent."""
     own = [*_entries_about(event_id, entries)]
     summary = summarize(own).get(
         normalize_event_id(event_id), EventSummary(id=event_id)
@@ -107,7 +107,7 @@ def sentence(entry: e.RecordedEntry) -> str:  # noqa: C901  # a case for each ki
 
 
 def log_text(entry: e.AuditEntry, state: EventState | None) -> str | None:
-    """Return the log message for an entry; None if it is logged elsewhere."""
+    """Return the log message for an entry, or None if it is logged elsewhere."""
     if isinstance(entry, _CONDITIONS) or _is_logged_already(entry, state):
         return None
     text = _log_text(entry, state)
@@ -129,7 +129,7 @@ def is_failure(entry: e.AuditEntry) -> bool:
 def _entries_about(
     event_id: str, entries: Iterable[e.RecordedEntry]
 ) -> Iterable[e.RecordedEntry]:
-    """Yield the entries about an event, and those about the agent between them."""
+    """Yield the entries about an event and the intervening entries about the agent."""
     name = normalize_event_id(event_id)
     between: list[e.RecordedEntry] = []
     has_begun = False
@@ -218,7 +218,7 @@ def _unknown(entry: e.UnknownEntry) -> str:
 
 
 def _suffix(before: str, text: str | None, after: str = "") -> str:
-    """Return `text` between `before` and `after`; empty if there is no text."""
+    """Return `text` between `before` and `after`, or an empty string without text."""
     return f"{before}{text}{after}" if text else ""
 
 
@@ -230,7 +230,7 @@ def _duration(seconds: float | None) -> str | None:
 
 
 def _is_logged_already(entry: e.AuditEntry, state: EventState | None) -> bool:
-    """Return whether no rule matches, which was logged with the decision."""
+    """Return whether the entry only repeats that no rule matches."""
     is_held = isinstance(entry, e.NotApprovedEntry)
     return is_held and state is not None and state.course is None
 

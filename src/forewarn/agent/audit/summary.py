@@ -1,4 +1,4 @@
-"""Summary of each event in the audit log: its numbers, and a verdict in sentences."""
+"""Summary of each event in the audit log: its numbers and a verdict."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -33,18 +33,18 @@ class EventSummary:
     notice: float | None = None  # seconds, when first seen; None if unknown
     is_mine: bool = False
     rule: str | None = None  # None if no rule matches
-    #: By step and hook, the end of each.
+    #: The last entry of each hook, by step and hook.
     ran: Mapping[tuple[str, str], e.HookEndedEntry] = field(default_factory=dict)
-    not_approved: str | None = None  # the latest reason; None if there is none
+    not_approved: str | None = None  # the latest reason, if any
     approved_at: datetime | None = None
     used: float | None = None  # seconds of notice used before the approval
     started_at: datetime | None = None
-    is_sudden: bool = False  # it was Started when first seen
+    is_sudden: bool = False  # whether it was Started when first seen
     approved_elsewhere: bool = False
     gone_at: datetime | None = None
     is_canceled: bool = False
-    impact: Impact | None = None  # None before it is measured
-    outcome: str | None = None  # as the agent recorded it; None until then
+    impact: Impact | None = None  # None until measured
+    outcome: str | None = None  # recorded by the agent; None until then
 
     @property
     def left(self) -> float | None:
@@ -55,12 +55,12 @@ class EventSummary:
 
     @property
     def failed(self) -> tuple[e.HookEndedEntry, ...]:
-        """The hooks that did not succeed."""
+        """The hooks that failed."""
         return tuple(hook for hook in self.ran.values() if not hook.is_done)
 
 
 def summarize(entries: Iterable[e.RecordedEntry]) -> Mapping[str, EventSummary]:
-    """Summarize the audit log; the keys are normalized event ids."""
+    """Summarize the audit log; the keys are normalized event IDs."""
     summaries: dict[str, EventSummary] = {}
     for entry in entries:
         if entry.event is not None:
@@ -72,7 +72,7 @@ def summarize(entries: Iterable[e.RecordedEntry]) -> Mapping[str, EventSummary]:
 
 
 def verdict(summary: EventSummary) -> tuple[str, ...]:
-    """Assess an event in sentences."""
+    """Return sentences that assess an event."""
     return tuple(
         sentence
         for part in (_notice, _end, _hooks, _impact)
@@ -81,9 +81,9 @@ def verdict(summary: EventSummary) -> tuple[str, ...]:
 
 
 def wording(hook: e.HookEndedEntry) -> str:
-    """Return the outcome of a hook as the verb of a sentence."""
+    """Return the outcome of a hook as a verb."""
     if hook.outcome == HookOutcome.CUT and not hook.tries:
-        return "did not finish"  # it was not started, or the agent died
+        return "did not finish"  # not started, or the agent died
     return _OUTCOMES.get(hook.outcome, hook.outcome)
 
 
@@ -93,7 +93,7 @@ def wording(hook: e.HookEndedEntry) -> str:
 def _add_entry(  # noqa: C901  # a case for each kind
     summary: EventSummary, entry: e.RecordedEntry
 ) -> EventSummary:
-    """Add one more audit entry to a summary."""
+    """Add one audit entry to a summary."""
     summary = replace(summary, first_at=summary.first_at or entry.at)
     match entry:
         case e.CameBackEntry():

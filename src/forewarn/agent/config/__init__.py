@@ -1,1 +1,1 @@
-"""Configuration file of the agent: keys, values, and checks of the machine."""
+"""The agent's configuration file: keys, values and machine checks."""

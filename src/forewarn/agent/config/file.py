@@ -1,11 +1,11 @@
-"""Configuration file of the agent: read with its scripts folder into a plan.
+"""The agent's configuration file, read together with its scripts directory into a plan.
 
-1. All errors are reported together, each with its line. Warnings become part of the
-   plan.
-2. A scripts folder has files named on<Type>.sh, and each event type with scripts gets a
-   rule. `onReboot.sh` prepares for a reboot, which is approved if the script succeeds.
-   Scripts such as `onReboot.recover.sh` handle the other steps. Events of a type
-   without a preparing script are not approved.
+1. All errors are reported together, each with its line number. Warnings become part of
+   the plan.
+2. A scripts directory contains files named on<Type>.sh, and each event type with
+   scripts gets a rule. `onReboot.sh` prepares for a reboot, which is approved if the
+   script succeeds. Scripts such as `onReboot.recover.sh` handle the other steps. Events
+   of a type without a preparing script are not approved.
 """
 
 import os
@@ -44,9 +44,9 @@ from forewarn.formats import join_all
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import VERSIONS
 
-#: Default location of the file.
+#: The default location of the file.
 DEFAULT = Path("/etc/forewarn/agent.toml")
-#: Environment variable with the location of the file.
+#: The environment variable for the file's location.
 VARIABLE = "FOREWARN_AGENT_CONFIG"
 
 _SYSTEM_STATE = Path("/var/lib/forewarn-agent")
@@ -63,7 +63,7 @@ _STEPS_BY_SUFFIX: Mapping[str, HookPoint] = {
 
 
 def read_plan(path: Path) -> Plan:
-    """Read the file and the scripts folder that it names."""
+    """Read the file and the scripts directory that it names."""
     text = toml.decode(
         toml.read_bytes(path, CannotStart, if_missing=_IF_MISSING), path, CannotStart
     )
@@ -127,7 +127,7 @@ def _unchanged(value: object) -> object:
 
 
 def _fields(table: object, keys: Keys, location: Location) -> dict[str, Any]:
-    """Parse a table and report its problems; relative paths start at the file."""
+    """Parse a table and report its problems; paths are relative to the file."""
     values, problems = read_fields(table, keys)
     location.refuse_parts(problems)
     return {
@@ -137,7 +137,7 @@ def _fields(table: object, keys: Keys, location: Location) -> dict[str, Any]:
 
 
 def _check_whole(plan: Plan, top: Location, *, in_file: int) -> None:
-    """Check what needs the whole plan; its first `in_file` rules are in the file."""
+    """Check the plan as a whole; the first `in_file` rules come from the file."""
     if not plan.rules and not top.diagnostics.errors:
         top.refuse(
             "the file has no rules, so the agent would do nothing; add a [[rules]]"
@@ -183,7 +183,7 @@ def _hook(name: str, table: object, above: Location) -> Hook:
         location.refuse("a hook requires `command` or `python`")
     if "/" in settings.get("command", [""])[0]:
         program, *words = settings["command"]
-        path = (location.folder / program).absolute()  # else $PATH may be searched
+        path = (location.folder / program).absolute()  # otherwise $PATH may be searched
         settings["command"] = (str(path), *words)
     return Hook(name=name, **settings)
 
@@ -233,7 +233,7 @@ def _rule(
 
 
 def _hook_hint(used: str, hooks: Mapping[str, Hook]) -> str:
-    """Return a hint: a hook with a similar name, or how to define one."""
+    """Suggest a hook with a similar name, or explain how to define one."""
     if _HOOK_NAME.fullmatch(used):
         return suggestion(used, hooks)
     return "; define it as the command of a [hooks.NAME] table, and use NAME here"
@@ -253,7 +253,7 @@ def _used_hooks(rule: Rule, location: Location) -> Iterator[tuple[str, Location]
 def _read_script_folder(
     folder: Path, location: Location
 ) -> tuple[dict[str, Hook], list[Rule]]:
-    """Return the hooks and rules of a folder; report its problems at `location`."""
+    """Return the hooks and rules of a directory; report its problems at `location`."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
@@ -302,7 +302,7 @@ def _script_rules(by_step: Mapping[tuple[EventType, HookPoint], str]) -> Iterato
 
 
 def _type_and_step(name: str) -> tuple[EventType, HookPoint] | None:
-    """Return the event type and step of a script; None if its name does not fit."""
+    """Return the event type and step of a script, or None if its name does not fit."""
     parts = _SCRIPT.fullmatch(name)
     if parts is None:
         return None
@@ -332,7 +332,7 @@ def _check_script(path: Path, location: Location) -> None:
 
 
 def _add_warnings(plan: Plan, top: Location, *, in_file: int) -> None:
-    """Add all warnings; the first `in_file` rules are in the file itself."""
+    """Add all warnings; the first `in_file` rules come from the file itself."""
     for number, rule in enumerate(plan.rules):
         is_written = number < in_file
         location = (
@@ -372,7 +372,7 @@ def _never_matches(plan: Plan, number: int, rule: Rule) -> Iterator[str]:
 
 
 def _missing_fields(plan: Plan, rule: Rule) -> Iterator[str]:
-    """Warn of conditions on fields that the api-version does not have."""
+    """Warn about conditions on fields that the api-version does not have."""
     version = VERSIONS[plan.api_version]
     takes_none = rule.description is None or fnmatchcase("", rule.description)
     conditions = (

@@ -1,6 +1,6 @@
-"""Startup check: whether this machine has everything that a plan needs.
+"""Startup check: verifies that this machine has everything that a plan needs.
 
-It changes nothing and does not run hooks.
+The check changes nothing and runs no hooks.
 """
 
 import os
@@ -20,7 +20,7 @@ from forewarn.processes import command_problem
 _FIRST_WORD = re.compile(r"\s*([A-Za-z0-9_./+-]+)(?=[\s;&|]|$)")
 _TIMEOUT = 60.0  # seconds; a module may import a lot
 
-_MOST_FILES = 5  # state files that are reported
+_MOST_FILES = 5  # maximum number of state files reported
 
 _FIND_WORD = 'command -v -- "$1"'
 
@@ -56,7 +56,7 @@ def _command(command: Sequence[str]) -> Iterator[str]:
 
 
 def _taken_literally(path: str) -> str:
-    """Return a hint for a path that only a shell would interpret."""
+    """Return a hint about a path that only a shell would interpret."""
     if re.search(r"\s", path):
         return '; in a list, each word must be a separate string: ["drain", "--now"]'
     if "$" in path or "~" in path:
@@ -74,7 +74,7 @@ def _shell(text: str) -> Iterator[str]:
         yield f"{shell} cannot parse the command: {failure}"
         return
     first = _FIRST_WORD.match(text)
-    # Only the shell knows its builtins.
+    # Only the shell knows its own builtins.
     if first and _error_of([shell, "-c", _FIND_WORD, shell, first[1]]) is not None:
         yield f"{shell} cannot find {first[1]}"
 
@@ -87,7 +87,7 @@ def _function(hook: Hook) -> Iterator[str]:
 
 
 def _error_of(command: Sequence[str]) -> str | None:
-    """Run a command without side effects; return its error, None if it succeeds."""
+    """Run a command without side effects; return its error, or None if it succeeds."""
     try:
         completed = subprocess.run(
             command,
@@ -143,7 +143,7 @@ def _can_write(folder: Path) -> bool:
 
 
 def _permissions(plan: Plan) -> Iterator[str]:
-    """Yield the problem of each path that other users can change, once."""
+    """Yield a problem for each path that other users can change, once per path."""
     trusted = [("config", plan.file), ("state", plan.state), ("scripts", plan.scripts)]
     trusted += [
         ("scripts", Path(hook.command[0]))

@@ -1,4 +1,4 @@
-"""Keys of the agent's configuration file, and how the value of each is read."""
+"""Keys of the agent's configuration file, and parsers for their values."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ _UNPRINTED = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """Parser of one key, and the plan's field for its value."""
+    """The parser for one key, and the plan's field for its value."""
 
     read: Reader[Any]
     field: str
@@ -67,7 +67,7 @@ Keys = Mapping[str, ConfigKey]
 
 
 def read_fields(table: object, keys: Keys) -> tuple[dict[str, Any], list[Problem]]:
-    """Parse a table; return the plan's fields that are valid, and the problems."""
+    """Parse a table; return the valid plan fields and the problems."""
     readers = {name: key.read for name, key in keys.items()}
     values, problems = read_parts(table, readers, unknown=_unknown)
     return {keys[name].field: value for name, value in values.items()}, problems
@@ -103,9 +103,9 @@ _read_names = list_of(read_any_text, "a list of strings", is_unique=True)
 
 
 def _some_of(enum: type[StrEnum]) -> Reader[frozenset[str]]:
-    """Return a reader for a list of protocol words, in any case.
+    """Return a case-insensitive reader for a list of protocol words.
 
-    An unknown word is an error: a rule for it would never match.
+    An unknown word is an error, because a rule with it would never match.
     """
     read_words = list_of(one_of(*enum), "a list of strings", is_unique=True)
 
@@ -151,7 +151,7 @@ _read_day_names = list_of(one_of(*DAYS), "a list of strings", is_unique=True)
 
 
 def _read_days(value: object) -> frozenset[int]:
-    """Parse weekdays by their first three letters, in any case."""
+    """Parse weekdays by their first three letters, ignoring case."""
     days = _read_day_names(value)
     if not days:
         raise InvalidInput("with an empty list, the window is never open; omit the key")
@@ -159,7 +159,7 @@ def _read_days(value: object) -> frozenset[int]:
 
 
 def _read_clock(value: object) -> time:
-    """Parse a time of day, to the minute; 24:00 is the end of the day."""
+    """Parse a time of day, to the minute; 24:00 means the end of the day."""
     if isinstance(value, time):
         return value
     if value == "24:00":
@@ -283,7 +283,7 @@ HOOK: Keys = MappingProxyType(
     }
 )
 
-#: The keys of a rule that name hooks; each field is a step.
+#: The keys of a rule that name hooks; each field corresponds to a step.
 STEPS: Keys = MappingProxyType(
     {step.replace("-", "_"): ConfigKey(_read_names, step) for step in HookPoint}
 )
@@ -306,7 +306,7 @@ RULE: Keys = MappingProxyType(
     }
 )
 
-#: Tables and their keys, as error messages name them.
+#: Tables and their keys, as named in error messages.
 TABLES: Mapping[str, Keys] = MappingProxyType(
     {
         "at the top, before the first table": TOP,

@@ -1,1 +1,1 @@
-"""State of each event that the agent knows, and what to do next about it."""
+"""The state of each event that the agent knows, and the next actions for it."""

@@ -1,14 +1,15 @@
-"""Observation of a document: which events appear, change or are gone.
+"""Observation of a document: which events appear, change or disappear.
 
-1. Events are identified by their ids. The document's incarnation can restart.
-2. An event never goes back: once seen as Started, it stays Started until it is gone.
-3. What to do about an event is decided once, when it is first seen, and saved. It is
-   decided again only if the event turns out to name this VM, whose name may be learned
+1. Events are identified by their IDs, because the document's incarnation can restart.
+2. An event never moves backward: once seen as Started, it stays Started until it is
+   gone.
+3. The response to an event is decided once, when it is first seen, and saved. It is
+   decided again only if the event turns out to list this VM, whose name may be learned
    late.
-4. The number of tracked events is limited. Events for which the agent has done
-   something, and events that are gone but not complete, are always tracked. Among all
-   others, events of this VM go first, then those with the nearest NotBefore. The rest
-   is ignored until there is room.
+4. The number of tracked events is limited. Events that the agent has acted on and
+   events that are gone but not complete are always tracked. Among all others, this VM's
+   events go first, then those with the nearest NotBefore. The rest are ignored until
+   there is room.
 """
 
 import json
@@ -31,14 +32,14 @@ from forewarn.agent.identity import VmIdentity
 from forewarn.agent.rules import Situation, match_rule, notice_left
 from forewarn.protocol.types import Document, EventStatus, EventType, ScheduledEvent
 
-#: Number of events that are tracked at a time.
+#: The maximum number of events tracked at a time.
 MOST_EVENTS = 256
-#: Bytes of one event as JSON; the details of a larger one are not used.
+#: The maximum size of one event as JSON, in bytes; details of larger events are unused.
 LARGEST_EVENT = 256 * 1024
 
 _SAFE_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,99}")
 _EARLY = timedelta(seconds=2)  # the service's date has whole seconds
-#: Types that this VM would not survive without a new boot.
+#: Event types that this VM survives only by booting again.
 _RESTARTS = frozenset(
     {EventType.REBOOT, EventType.REDEPLOY, EventType.PREEMPT, EventType.TERMINATE}
 )
@@ -46,10 +47,10 @@ _RESTARTS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """Context in which a document is read."""
+    """The context in which a document is read."""
 
-    now: datetime  # the service's time
-    boot: str  # id of this VM's current boot
+    now: datetime  # service time
+    boot: str  # ID of this VM's current boot
     identity: VmIdentity
     rules: Sequence[Rule]
     impact: Impact = NO_IMPACT  # since the last document
@@ -58,12 +59,12 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedEvents:
-    """The event states that have changed, and the audit entries about them."""
+    """The event states that changed, and the audit entries about them."""
 
     states: tuple[EventState, ...] = ()
     entries: tuple[e.AuditEntry, ...] = ()
-    ignored: int = 0  # events that are not tracked: too many, or too large
-    evicted: tuple[str, ...] = ()  # ids that are not tracked any more
+    ignored: int = 0  # events not tracked: too many or too large
+    evicted: tuple[str, ...] = ()  # IDs no longer tracked
 
 
 _Change = tuple[EventState | None, Iterable[e.AuditEntry]]
@@ -106,15 +107,15 @@ def observe(
 
 
 def normalize_event_id(event_id: str) -> str:
-    """Return an id in the form used for comparison."""
+    """Return an ID in the form used for comparison."""
     return event_id.upper()
 
 
 def safe_event_id(event_id: str) -> str:
-    """Return an id that is safe as a file name: a hash if it has unsafe characters."""
+    """Return an ID that is a safe file name, replacing unsafe IDs with a hash."""
     if _SAFE_ID.fullmatch(event_id):
         return event_id
-    from hashlib import sha256  # 4 MB of memory that an agent without events saves
+    from hashlib import sha256  # saves 4 MB of memory in an agent without events
 
     name = normalize_event_id(event_id).encode(errors="surrogatepass")
     return f"sha256_{sha256(name).hexdigest()}"
@@ -128,7 +129,8 @@ def _usable(
 ) -> Mapping[str, ScheduledEvent]:
     """Return the events that are small enough to be tracked.
 
-    A known event that has become too large keeps its details and gets its new status.
+    A known event that has become too large keeps its earlier details with its new
+    status.
     """
     usable: dict[str, ScheduledEvent] = {}
     for name, event in listed.items():
@@ -145,7 +147,7 @@ def _usable(
 def _size(event: ScheduledEvent) -> int:
     try:
         return len(json.dumps(event.raw))
-    except RecursionError:  # just within the parser's depth limit; `raw` is not kept
+    except RecursionError:  # just within the parser's depth limit; `raw` is not stored
         return len(event.description) + sum(map(len, event.resources))
 
 
@@ -154,7 +156,7 @@ def _tracked(
     usable: Mapping[str, ScheduledEvent],
     observation: Observation,
 ) -> frozenset[str]:
-    """Return the ids of the document's events that are tracked."""
+    """Return the IDs of the document's events that are tracked."""
     busy = {
         name
         for name, state in states.items()
@@ -190,7 +192,7 @@ def _compare(
     observation: Observation,
 ) -> _Change:
     if event.status not in (EventStatus.SCHEDULED, EventStatus.STARTED):
-        return _UNCHANGED  # a status of a later version, which is not supported
+        return _UNCHANGED  # a status from a later version, which is not supported
     if state is None or state.seen is LastStatus.GONE:
         return _first_state(state, event, incarnation, observation)
     if _is_mine_after_all(state, event, observation):
@@ -337,7 +339,7 @@ def _has_happened(state: EventState, observation: Observation) -> bool:
 
 
 def _with_impact(state: EventState, observation: Observation) -> EventState:
-    """Add the impact on this VM since the last document."""
+    """Add this VM's impact since the last document."""
     boots = 0 if state.boot == observation.boot else 1
     impact = state.impact + observation.impact + Impact(boots=boots)
     return replace(state, boot=observation.boot, impact=impact)

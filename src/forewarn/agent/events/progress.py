@@ -1,17 +1,18 @@
-"""State machine of one event in the agent: decides what to do next.
+"""State machine of one event in the agent: decides the next actions.
 
-1. Nothing here reads a clock, runs anything or writes anything. An `EventState` comes
-   in. The state to save comes out, with the orders to carry out after that.
-2. The next action depends only on the saved state and on which hooks this process is
-   running. An agent that died therefore continues where it was.
+1. Nothing here reads a clock, runs anything or writes anything. The input is an
+   `EventState`. The output is the state to save and the orders to carry out after
+   saving it.
+2. The next action depends only on the saved state and on the hooks that this process is
+   running. An agent that died therefore resumes where it stopped.
 3. A hook that has ended is never started again. A hook that has not ended and is not
    running here was running when the agent died, so it is started again.
 4. Nothing is approved before every `prepare` hook has succeeded, unless the rule has
    `at-once`.
 5. Steps do not overlap: the hooks of an outdated step are canceled, and the next step
    begins when they have ended.
-6. A hook that has no free slot waits, and nothing is saved about it. If the event moves
-   on in the meantime, the hook is never started.
+6. A hook without a free slot waits, and nothing is saved about it. If the event moves
+   on in the meantime, the hook never starts.
 """
 
 import math
@@ -30,15 +31,15 @@ from forewarn.agent.events.state import (
     ResponsePlan,
 )
 
-#: Why the hooks of the previous step are canceled.
+#: Why hooks of the previous step are canceled.
 CANCEL_REASONS: Mapping[LastStatus, str] = {
     LastStatus.SCHEDULED: "the event was announced again",
     LastStatus.STARTED: "the event has started",
     LastStatus.GONE: "the event is gone",
 }
 
-_RESERVE_SHARE = 0.2  # maximum share of the remaining time that is kept in reserve
-_NEAR = timedelta(minutes=20)  # an event may start early, if another VM approves it
+_RESERVE_SHARE = 0.2  # maximum share of the remaining time kept in reserve
+_NEAR = timedelta(minutes=20)  # an event may start early if another VM approves it
 _LONGEST_HOOK = timedelta(hours=1)  # for a hook without any other limit
 
 
@@ -60,7 +61,7 @@ class CancelHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReady:
-    """Run the hook that checks whether all VMs of the event are ready."""
+    """Run the hook that checks whether all VMs in the event are ready."""
 
     hook: str
 
@@ -75,9 +76,9 @@ Order = BeginHook | CancelHook | CheckReady | PostApproval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventContext:
-    """Context of a decision, in addition to the event's own state."""
+    """The context of a decision, in addition to the event's own state."""
 
-    now: datetime  # the service's time
+    now: datetime  # service time
     running: frozenset[str] = frozenset()  # tokens of this event's running hooks
     token: Callable[[], str]  # creates a unique name for a run
     reserve: float = 5.0  # seconds before NotBefore in which no hook may run
@@ -87,7 +88,7 @@ class EventContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventStep:
-    """The state to save, and the orders to carry out after that."""
+    """The state to save, and the orders to carry out after saving it."""
 
     state: EventState
     orders: tuple[Order, ...] = ()
@@ -96,7 +97,7 @@ class EventStep:
 
 
 def advance(state: EventState, context: EventContext) -> EventStep:
-    """Decide what to do next about one event."""
+    """Decide the next actions for one event."""
     plan = state.course
     if state.over_at is not None:
         return EventStep(state=state)
@@ -119,7 +120,7 @@ def advance(state: EventState, context: EventContext) -> EventStep:
 
 
 def end_hook(state: EventState, run: HookRun, now: datetime) -> EventStep:
-    """Store the result of a hook that has ended."""
+    """Store the result of a finished hook."""
     runs = tuple(
         run if earlier.token == run.token else earlier for earlier in state.runs
     )
@@ -128,7 +129,7 @@ def end_hook(state: EventState, run: HookRun, now: datetime) -> EventStep:
 
 
 def mark_posted(state: EventState, now: datetime) -> EventStep:
-    """Record that an approval is about to be sent; repeating it changes nothing."""
+    """Record that an approval is about to be sent; repeated calls change nothing."""
     if state.posted_at is not None:
         return EventStep(state=state)
     entry = e.ApprovalSentEntry(at=now, event=state.id)
@@ -136,7 +137,7 @@ def mark_posted(state: EventState, now: datetime) -> EventStep:
 
 
 def mark_approved(state: EventState, now: datetime) -> EventStep:
-    """Record that the service accepted the approval; repeating it changes nothing."""
+    """Record that the service accepted the approval; repeated calls change nothing."""
     if state.approved_at is not None:
         return EventStep(state=state)
     approved = replace(state, approved_at=now)
@@ -151,7 +152,7 @@ def mark_approved(state: EventState, now: datetime) -> EventStep:
 
 
 def ready_check(state: EventState, hook: str, context: EventContext) -> BeginHook:
-    """Return the order for the readiness hook; its result is not saved."""
+    """Return the order to run the readiness hook, whose result is not saved."""
     run = HookRun(
         step=HookPoint.PREPARE, hook=hook, token=context.token(), begun_at=context.now
     )
@@ -159,15 +160,15 @@ def ready_check(state: EventState, hook: str, context: EventContext) -> BeginHoo
 
 
 def is_scheduled(state: EventState) -> bool:
-    """Return whether the event has not started yet, so that it can be approved."""
+    """Return whether the event has not started and can be approved."""
     return state.seen is LastStatus.SCHEDULED
 
 
 def urgency(state: EventState) -> tuple[bool, bool, float, str]:
-    """Return a sort key: which event's hooks and approval go first.
+    """Return a sort key: the events whose hooks and approvals go first.
 
-    Events of this VM go before events of other VMs, and events in the document before
-    events that are gone. Among them, the nearest NotBefore goes first.
+    This VM's events go before other VMs' events, and events in the document before
+    events that are gone. Otherwise, the nearest NotBefore goes first.
     """
     due = state.event.not_before
     is_gone = state.seen is LastStatus.GONE
@@ -184,7 +185,7 @@ def is_near(state: EventState, now: datetime) -> bool:
 
 
 def why_not_approved(state: EventState) -> str | None:
-    """Explain why a Scheduled event is not approved; None if it should be."""
+    """Explain why a Scheduled event is not approved, or return None if it should be."""
     plan = state.course
     if plan is None:
         return "no rule matches"
@@ -230,7 +231,7 @@ def _close_lost_runs(
 
 
 def _cancellations(state: EventState, context: EventContext) -> Iterator[CancelHook]:
-    """Yield orders to end hooks of another step, or of an earlier event state."""
+    """Yield orders to end hooks from another step or an earlier event state."""
     current = {run.token for run in state.runs if run.step is _current_step(state)}
     for token in sorted(context.running - current):
         yield CancelHook(token=token, reason=CANCEL_REASONS[state.seen])
@@ -239,7 +240,7 @@ def _cancellations(state: EventState, context: EventContext) -> Iterator[CancelH
 def _due_hooks(
     state: EventState, plan: ResponsePlan, context: EventContext
 ) -> Iterator[HookRun]:
-    """Yield the hooks of this step that are due."""
+    """Yield the due hooks in this step."""
     step = _current_step(state)
     if step is HookPoint.UNDO and _is_untouched(state, plan):
         return
@@ -261,19 +262,19 @@ def _due_hooks(
 
 
 def _is_untouched(state: EventState, plan: ResponsePlan) -> bool:
-    """Return whether no `prepare` hook has begun, so that there is nothing to undo."""
+    """Return whether no `prepare` hook has begun, so nothing needs to be undone."""
     return HookPoint.PREPARE in plan.hooks and not any(
         run.step is HookPoint.PREPARE for run in state.runs
     )
 
 
 def _is_lost(run: HookRun, context: EventContext) -> bool:
-    """Return whether it was running when the agent died."""
+    """Return whether the hook was running when the agent died."""
     return run.outcome is HookOutcome.RUNNING and run.token not in context.running
 
 
 def _lets_next_start(run: HookRun) -> bool:
-    """Return whether the next hook may start: not after a failed `prepare` hook."""
+    """Return whether the next hook may start; a failed `prepare` hook stops it."""
     if run.step is HookPoint.PREPARE:
         return run.outcome is HookOutcome.DONE
     return run.outcome is not HookOutcome.RUNNING
@@ -346,7 +347,7 @@ def _approval_orders(state: EventState) -> Iterator[Order]:
 
 
 def _unprepared(state: EventState, plan: ResponsePlan) -> str | None:
-    """Return which hook has not succeeded, and why; None if all have succeeded."""
+    """Return which hook has not succeeded and why, or None if all have succeeded."""
     runs = {run.hook: run for run in state.runs if run.step is HookPoint.PREPARE}
     for hook in plan.hooks.get(HookPoint.PREPARE, ()):
         run = runs.get(hook)
@@ -365,7 +366,7 @@ def _unprepared(state: EventState, plan: ResponsePlan) -> str | None:
 def _finish(
     state: EventState, context: EventContext, closed: tuple[e.AuditEntry, ...]
 ) -> EventStep:
-    """Complete the state if the event is gone and nothing is left to do."""
+    """Complete the state if the event is gone and no work remains."""
     if state.seen is not LastStatus.GONE:
         return EventStep(state=state, entries=closed)
     if any(run.outcome is HookOutcome.RUNNING for run in state.runs):

@@ -1,7 +1,7 @@
-"""State of one event in the agent, from its first observation to its end.
+"""State of one event in the agent, from its first observation to its completion.
 
 `EventState` is stored on disk field by field, so its fields must keep their names.
-Decisions depend on nothing else. Times are on the service's clock.
+Decisions depend only on this state. All times are service times.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from forewarn.protocol.types import ScheduledEvent
 
 
 class LastStatus(StrEnum):
-    """Last seen status of the event."""
+    """The event's last seen status."""
 
-    #: Announced, not started yet.
+    #: Announced but not started.
     SCHEDULED = "Scheduled"
     #: In progress.
     STARTED = "Started"
@@ -25,38 +25,38 @@ class LastStatus(StrEnum):
 
 
 class HookOutcome(StrEnum):
-    """Result of a hook."""
+    """The result of a hook."""
 
-    #: It is running, or the agent died before it ended.
+    #: The hook is running, or the agent died before the hook ended.
     RUNNING = "running"
-    #: Exit code 0.
+    #: The hook exited with code 0.
     DONE = "done"
-    #: Any other exit code, or it could not be run.
+    #: The hook exited with another code or could not be run.
     FAILED = "failed"
-    #: It was stopped because its time was up or the event moved on.
+    #: The hook was stopped because its time ran out or the event moved on.
     CUT = "cut"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookRun:
-    """One hook in one step, with all its tries."""
+    """One hook run in one step, including all tries."""
 
     step: HookPoint
     hook: str
-    token: str  # its unique name, in its environment, by which its processes are found
+    token: str  # unique name in its environment, used to find its processes
     begun_at: datetime
     times: int = 1  # number of starts; above 1 if repeated because the agent died
     outcome: HookOutcome = HookOutcome.RUNNING
-    ended_at: datetime | None = None  # None while it is running
-    tries: int = 0  # number of tries since its last start
-    code: int | None = None  # exit code, or minus a signal's number; None if not run
+    ended_at: datetime | None = None  # None while running
+    tries: int = 0  # number of tries since the last start
+    code: int | None = None  # exit code, or negative signal number; None if not run
     output: str = ""  # the end of its output
-    reason: str = ""  # why it failed or was cut, as a sentence
+    reason: str = ""  # a sentence: why it failed or was cut off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponsePlan:
-    """The rule's plan for the event, which a new configuration does not change."""
+    """The rule's plan for the event; later configuration changes do not affect it."""
 
     rule: str
     hooks: Mapping[HookPoint, tuple[str, ...]] = field(default_factory=dict)
@@ -68,14 +68,14 @@ class ResponsePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impact:
-    """Measured effect of the event on this VM."""
+    """The event's measured effect on this VM."""
 
-    boots: int = 0  # restarts of the VM meanwhile
+    boots: int = 0  # restarts of the VM during this time
     seconds: float = 0.0  # the longest period in which nothing ran
-    total: float = 0.0  # all such periods together
+    total: float = 0.0  # total of all such periods
 
     def scaled(self, rate: float) -> "Impact":
-        """Convert to seconds of a clock `rate` times as fast; unchanged for rate 0."""
+        """Convert to seconds on a clock `rate` times as fast, or not at all for 0."""
         if not rate:
             return self
         return Impact(
@@ -88,7 +88,7 @@ class Impact:
         return Impact(boots=self.boots, seconds=seconds, total=total)
 
     def __add__(self, more: "Impact") -> "Impact":
-        """Add a later impact."""
+        """Return the sum of this and a later impact."""
         return Impact(
             boots=self.boots + more.boots,
             seconds=max(self.seconds, more.seconds),
@@ -108,26 +108,26 @@ class EventState:
     first_at: datetime  # when it was first seen
     last_at: datetime  # when it last changed
     notice: float | None = None  # seconds left when first seen; None if unknown
-    is_sudden: bool = False  # it was Started when first seen
-    is_mine: bool = False  # it names this VM
-    is_leader: bool = False  # it names this VM first
-    boot: str = ""  # id of the boot in which it was last seen
+    is_sudden: bool = False  # whether it was Started when first seen
+    is_mine: bool = False  # whether it lists this VM
+    is_leader: bool = False  # whether it lists this VM first
+    boot: str = ""  # ID of the boot in which it was last seen
     course: ResponsePlan | None = None  # None if no rule matches
     runs: tuple[HookRun, ...] = ()
-    posted_at: datetime | None = None  # first sending of an approval; None if never
-    approved_at: datetime | None = None  # None if this agent did not approve it
-    approved_elsewhere: bool = False  # it started early without this agent's approval
+    posted_at: datetime | None = None  # first time an approval was sent; None if never
+    approved_at: datetime | None = None  # None unless this agent approved it
+    approved_elsewhere: bool = False  # started early without this agent's approval
     started_at: datetime | None = None  # None if never seen as Started
-    gone_at: datetime | None = None  # None while it is in the document
-    over_at: datetime | None = None  # None while something is left to do
+    gone_at: datetime | None = None  # None while in the document
+    over_at: datetime | None = None  # None while work remains
     impact: Impact = NO_IMPACT
 
     @property
     def id(self) -> str:
-        """The event's id."""
+        """The event's ID."""
         return self.event.id
 
     @property
     def has_action(self) -> bool:
-        """Whether the agent has started a hook or sent an approval for the event."""
+        """Return whether the agent has run a hook or sent an approval for the event."""
         return bool(self.runs) or self.posted_at is not None

@@ -1,1 +1,1 @@
-"""Hooks of the agent: command, environment, process, deadline, and orphans."""
+"""The agent's hooks: commands, environments, processes, deadlines and orphans."""

@@ -1,4 +1,4 @@
-"""Hook call: its event and run, its deadline, and its cancellation."""
+"""A hook call: its event, run, deadline and cancellation."""
 
 import os
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ class Cancellation:
     """Cancels any number of hook calls, from any thread."""
 
     def __init__(self) -> None:
-        """Start without a cancellation."""
+        """Start uncanceled."""
         self._lock = RLock()  # a signal handler may interrupt its holder
-        #: Why the calls are canceled, as a sentence; None if they are not.
+        #: Why the calls are canceled, as a sentence; None until then.
         self.reason: str | None = None
         self._wake_fds: set[int] = set()
 
     def cancel(self, reason: str) -> None:
-        """Cancel all calls, including later ones; the first `reason` counts."""
+        """Cancel all calls, including later ones; only the first `reason` counts."""
         with self._lock:
             if self.reason is None:
                 self.reason = reason
@@ -33,7 +33,7 @@ class Cancellation:
 
     @contextmanager
     def wake_fd(self) -> Iterator[int]:
-        """Provide a file descriptor that becomes readable on cancellation."""
+        """Yield a file descriptor that becomes readable on cancellation."""
         fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         try:
             with self._lock:
@@ -55,9 +55,9 @@ class HookCall:
     rule: str
     name: str  # of this VM
     endpoint: str
-    clock: ServiceClock  # a manual one may be moved at any time
-    deadline: datetime  # on the service's clock
-    kill_after: float  # the service's seconds between TERM and KILL
+    clock: ServiceClock  # a manual clock may be advanced at any time
+    deadline: datetime  # service time
+    kill_after: float  # service seconds between TERM and KILL
     cancellation: Cancellation = field(default_factory=Cancellation)
 
     def seconds_left(self) -> float:
@@ -65,5 +65,5 @@ class HookCall:
         return self.clock.seconds_until(self.deadline)
 
     def wait_left(self) -> float | None:
-        """Return the real seconds until the hook must end; None with a manual clock."""
+        """Return the real seconds left to the hook, or None with a manual clock."""
         return self.clock.wait_until(self.deadline)

@@ -1,4 +1,4 @@
-"""Command line of a hook, and messages for commands that cannot run."""
+"""The command line of a hook, and messages for commands that cannot run."""
 
 import errno
 import shutil
@@ -15,8 +15,8 @@ _ENTRY = (
     "import sys; sys.path.append(sys.argv.pop(1));"
     " from forewarn.agent.hooks.python_entry import main; main(sys.argv[1:])"
 )
-_PACKAGE_ROOT = str(Path(forewarn.__file__).parents[1])  # a folder, or a zipapp
-_PROBE = 256  # bytes; a script has no zero byte among them
+_PACKAGE_ROOT = str(Path(forewarn.__file__).parents[1])  # a directory, or a zipapp
+_PROBE = 256  # bytes; a script contains no null byte here
 
 _PROBLEMS: Mapping[int, str] = {
     errno.ENOEXEC: "is not a program for this machine",
@@ -33,18 +33,18 @@ def command_of(hook: Hook) -> tuple[str, ...]:
 
 
 def shell_command(command: Sequence[str]) -> tuple[str, ...] | None:
-    """Return a shell command for a script without a #! line; None if it is not one."""
+    """Return a shell command for a script without a #! line; otherwise, None."""
     path = shutil.which(command[0]) or command[0]
     try:
         with open(path, "rb") as file:
             is_text = b"\0" not in file.read(_PROBE)
-    except OSError:  # a program can be executable but not readable
+    except OSError:  # a program can be executable but unreadable
         return None
     return (_SHELL, path, *command[1:]) if is_text else None
 
 
 def command_failure(command: Sequence[str], error: OSError | ValueError) -> str:
-    """Explain in a sentence why `command` could not be started."""
+    """Return a sentence that explains why `command` could not start."""
     problem = command_problem(command)
     if problem is not None:
         return problem

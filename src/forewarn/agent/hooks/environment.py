@@ -2,9 +2,9 @@
 
 1. Data from the service is not trusted. In variables, control characters become spaces,
    and values stay below Linux's length limit. Standard input is complete.
-2. An id with characters other than letters, digits and dashes is replaced by its hash,
-   because scripts use it in file names. Standard input has the id as received.
-3. Standard input is the event as received, and nothing else.
+2. An ID with characters other than letters, digits and dashes is replaced with its
+   hash, because scripts use it in file names. Standard input contains the original ID.
+3. Standard input contains only the event as received.
 4. A hook inherits the agent's environment, except variables that are only for the
    agent.
 """
@@ -20,7 +20,7 @@ from forewarn.protocol.codec import iso8601, plain_event
 from forewarn.protocol.types import ScheduledEvent
 from forewarn.protocol.versions import NEWEST
 
-#: Variables for the agent only.
+#: Variables intended only for the agent.
 _AGENT_ONLY = frozenset(
     (
         "FOREWARN_TOKEN",
@@ -49,9 +49,10 @@ def hook_stdin(call: HookCall) -> bytes:
 def hook_environment(
     call: HookCall, *, own: Mapping[str, str], tried: int
 ) -> dict[str, str]:
-    """Return the environment of a hook: the agent's `own` plus variables for its call.
+    """Return the environment of a hook: the agent's `own` variables and those of the
+    call.
 
-    `tried` is the number of the try, from 1.
+    `tried` is the number of the try, starting at 1.
     """
     inherited = {name: own[name] for name in own if name not in _AGENT_ONLY}
     variables = _event(call.event) | _call(call, tried) | _time_left(call)
@@ -76,7 +77,7 @@ def _event(event: ScheduledEvent) -> dict[str, str]:
         "FOREWARN_EVENT_DURATION": duration,
         "FOREWARN_NOT_BEFORE": _time_text(event.not_before),
         "FOREWARN_RESOURCES": resources,
-        # Names that scripts for other event handlers expect.
+        # Names expected by scripts for other event handlers.
         "EVENT_ID": safe_event_id(event.id),
         "EVENT_TYPE": event.type,
         "EVENT_STATUS": event.status,
@@ -116,7 +117,7 @@ def _time_left(call: HookCall) -> dict[str, str]:
 
 
 def _as_sent(event: ScheduledEvent) -> Mapping[str, object]:
-    """Return the event as received, or rebuilt in the newest api-version's form."""
+    """Return the event as received, or rebuild it in the newest api-version's form."""
     return event.raw or _rebuilt(event)
 
 
@@ -128,7 +129,7 @@ def _rebuilt(event: ScheduledEvent) -> Mapping[str, object]:
 
 
 def _join_names(names: tuple[str, ...]) -> str:
-    """Join names; omit a name rather than cut it, so that it stays unambiguous."""
+    """Join names; omit names rather than truncate them, so that all stay clear."""
     kept: list[str] = []
     length = 0
     for name in names:
@@ -147,7 +148,7 @@ def _clean(value: str) -> str:
 def _time_text(moment: datetime | None) -> str:
     try:
         return "" if moment is None else iso8601(moment)
-    except OverflowError:  # a year out of range in UTC
+    except OverflowError:  # year out of range in UTC
         return ""
 
 

@@ -1,8 +1,8 @@
 """Executor: runs hooks, approvals and readiness checks in threads.
 
-1. Each has its own thread, which passes the result on to the agent.
-2. Their number is limited. Each counts until the agent has processed its result. The
-   agent then starts the hooks and approvals that were waiting.
+1. Each of these runs in its own thread, which passes the result to the agent.
+2. Their number is limited. Each one counts until the agent has processed its result.
+   The agent then starts the hooks and approvals that were waiting.
 """
 
 import logging
@@ -45,7 +45,7 @@ class ApprovalResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadyResult:
-    """Result of a readiness hook."""
+    """The result of a readiness hook."""
 
     event: str
     token: str  # of its run
@@ -57,7 +57,7 @@ ExecutorResult = HookEnded | ApprovalResult | ReadyResult
 
 
 class Executor:
-    """All work that the agent has started and whose result it has not processed."""
+    """All started work whose results the agent has not processed yet."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Executor:
     ) -> None:
         """Run the hooks of `plan`; pass each result to `deliver`.
 
-        `endpoint` returns the current base URL of the service, which hooks receive.
+        `endpoint` returns the service's current base URL, which is passed to hooks.
         """
         self.name = plan.name or ""  # of this VM
         self._plan = plan
@@ -78,13 +78,13 @@ class Executor:
         self._clock = clock
         self._deliver = deliver
         self._endpoint = endpoint
-        self._running: dict[str, tuple[str, Cancellation]] = {}  # event id, by token
+        self._running: dict[str, tuple[str, Cancellation]] = {}  # event ID, by token
         self._ready_checks: dict[str, tuple[str, Cancellation]] = {}  # likewise
         self._approvals = 0  # being sent
         self._threads: set[threading.Thread] = set()
 
     def running_tokens(self, event: str) -> frozenset[str]:
-        """Return the tokens of the hooks that run for one event."""
+        """Return the tokens of running hooks for one event."""
         name = normalize_event_id(event)
         return frozenset(
             token
@@ -99,13 +99,13 @@ class Executor:
 
     @property
     def free_slots(self) -> int:
-        """The number of hooks and readiness checks that may be started."""
+        """The number of hooks and readiness checks that may start now."""
         busy = len(self._running) + len(self._ready_checks)
         return max(self._plan.hooks_at_once - busy, 0)
 
     @property
     def can_approve(self) -> bool:
-        """Whether another approval may be sent."""
+        """Return whether another approval may be sent."""
         return self._approvals < _APPROVALS_AT_ONCE
 
     def start_hook(self, state: EventState, order: BeginHook) -> None:
@@ -136,7 +136,7 @@ class Executor:
                 assert_never(result)
 
     def send_approval(self, state: EventState) -> None:
-        """Send the approval of the event."""
+        """Send the event's approval."""
         self._approvals += 1
 
         def send() -> ExecutorResult:
@@ -167,14 +167,14 @@ class Executor:
         self._start_hook(state, order, cancellation, result)
 
     def cancel_ready_check(self, event: str, reason: str) -> None:
-        """End the readiness hook of an event if it is running."""
+        """End an event's readiness hook if it is running."""
         name = normalize_event_id(event)
         for its_event, cancellation in self._ready_checks.values():
             if its_event == name:
                 cancellation.cancel(reason)
 
     def stop(self, timeout: float = _STOP_TIMEOUT) -> None:
-        """End every hook; wait at most `timeout` seconds for all threads."""
+        """End all hooks; wait at most `timeout` seconds for the threads."""
         for _, cancellation in (*self._running.values(), *self._ready_checks.values()):
             cancellation.cancel("the agent is stopping")
         until = time.monotonic() + timeout
@@ -224,12 +224,12 @@ class Executor:
         work: Callable[[], ExecutorResult],
         failure: Callable[[str], ExecutorResult],
     ) -> None:
-        """Run `work` in a thread; deliver its result, or that of `failure`."""
+        """Run `work` in a thread; deliver its result, or the result of `failure`."""
 
         def run() -> None:
             try:
                 self._deliver(work())
-            except Exception as error:  # the top of the thread
+            except Exception as error:  # top level of the thread
                 _log.exception("internal error in a hook or an approval")
                 self._deliver(failure(str(error)))
             finally:
@@ -239,6 +239,6 @@ class Executor:
         self._threads.add(thread)
         try:
             thread.start()
-        except RuntimeError as error:  # no memory, or too many threads
+        except RuntimeError as error:  # out of memory, or too many threads
             self._threads.discard(thread)
             self._deliver(failure(str(error)))

@@ -1,4 +1,4 @@
-"""Orphaned hook processes: finds and stops those that a killed agent left running."""
+"""Orphaned hook processes: finds and stops processes left running by a killed agent."""
 
 import os
 import signal
@@ -11,16 +11,16 @@ from forewarn import processes
 
 _VARIABLE = "FOREWARN_RUN"
 _AFTER_KILL = 1.0  # seconds to wait for a killed process before giving up
-_ROUNDS = 3  # a killed process may have started another one in the meantime
+_ROUNDS = 3  # a killed process may already have started another one
 _EXEC_PAUSE = 0.05  # seconds; a process in `exec` briefly has no visible environment
 _BATCH = 256  # processes at a time; each uses a file descriptor
 
 
 def end_orphans(token: str, *, kill_after: float) -> int:
-    """Stop all processes started with `token`; return their number.
+    """Stop all processes started with `token`; return the number of processes.
 
-    They get SIGTERM, and SIGKILL after `kill_after` real seconds. This process is never
-    among them.
+    The processes receive SIGTERM, and SIGKILL after `kill_after` real seconds. The
+    current process is never included.
     """
     if not token:
         return 0
@@ -37,7 +37,7 @@ def end_orphans(token: str, *, kill_after: float) -> int:
 
 
 def _end_batch(token: str, number: int, seconds: float) -> set[int]:
-    """Signal all matching processes and wait for their end; return their pids."""
+    """Signal all matching processes and wait until they end; return their PIDs."""
     with _open_processes(token) as pidfds:
         _signal_all(pidfds, number, seconds)
         return set(pidfds)
@@ -51,9 +51,9 @@ def _signals(kill_after: float) -> Iterator[tuple[int, float]]:
 
 @contextmanager
 def _open_processes(token: str) -> Iterator[dict[int, int]]:
-    """Open the processes with `token`; yield their pidfds by pid.
+    """Open the processes with `token`; yield their pidfds by PID.
 
-    A pid may be reused before its pidfd is open, so the token is checked again after
+    A PID may be reused before its pidfd is open, so the token is checked again after
     opening it.
     """
     pidfds: dict[int, int] = {}
@@ -70,10 +70,10 @@ def _open_processes(token: str) -> Iterator[dict[int, int]]:
 
 
 def _signal_all(pidfds: dict[int, int], number: int, seconds: float) -> None:
-    """Signal all processes; wait until they have ended, at most `seconds`."""
+    """Signal all processes; wait at most `seconds` for them to end."""
     waiting = poll()
     for pidfd in pidfds.values():
-        with suppress(OSError):  # it is gone, or belongs to another user
+        with suppress(OSError):  # already gone, or owned by another user
             signal.pidfd_send_signal(pidfd, number)
         waiting.register(pidfd, POLLIN)
     left, until = len(pidfds), time.monotonic() + seconds

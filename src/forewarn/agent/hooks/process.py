@@ -1,8 +1,10 @@
-"""Child process and its pipes: started, read, terminated, and always reaped.
+"""A child process and its pipes: starts, reads, terminates and always reaps the
+process.
 
-1. It leads its own session and process group. A terminal's signals to the agent do not
-   reach it, and the processes that it starts are terminated with it.
-2. It is signaled only before it is reaped, because its pid could be reused afterwards.
+1. The process leads its own session and process group. A terminal's signals to the
+   agent do not reach it, and any processes that it starts are terminated with it.
+2. The process is signaled only before it is reaped, because its PID could be reused
+   afterward.
 """
 
 import os
@@ -33,7 +35,7 @@ class OutputTail:
     """The last part of a process's output."""
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Start without output."""
         self._kept = b""
         self._is_cut = False
 
@@ -44,16 +46,16 @@ class OutputTail:
         self._kept = whole[-_OUTPUT_LIMIT:]
 
     def text(self) -> str:
-        """Return it as text, with control characters replaced."""
+        """Return the output as text, with control characters replaced."""
         kept = self._kept
-        if self._is_cut:  # perhaps within a character
+        if self._is_cut:  # may start within a character
             kept = kept[:3].lstrip(bytes(range(0x80, 0xC0))) + kept[3:]
         text = kept.decode(errors="replace")
         return text.replace("\r\n", "\n").translate(_CONTROLS)
 
 
 class HookProcess:
-    """A running process; a context manager that always reaps it."""
+    """A running process; as a context manager, always reaps the process."""
 
     def __init__(
         self,
@@ -64,7 +66,7 @@ class HookProcess:
         tail: OutputTail,
         wake: int,
     ) -> None:
-        """Start it with `stdin` as input; collect output in `tail`.
+        """Start the process with `stdin` as input; collect its output in `tail`.
 
         A wait ends early when the file descriptor `wake` becomes readable.
         """
@@ -89,7 +91,7 @@ class HookProcess:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Reap the process, killing it if it still runs, and close everything."""
+        """Kill the process if it is still running, reap it, and close everything."""
         if not self.has_ended:
             self.end(0.0)
         for pidfd in [*self._descendants]:
@@ -101,7 +103,7 @@ class HookProcess:
         if self.has_ended:
             self.code = _exit_code(self._process.pid)
             self._process.wait()
-        else:  # it hangs in the kernel, or belongs to another user
+        else:  # hung in the kernel, or owned by another user
             Thread(target=self._process.wait, name="reaper", daemon=True).start()
 
     def pump(self, seconds: float) -> None:
@@ -121,7 +123,7 @@ class HookProcess:
                 self._unwatch(key.fd)
 
     def end(self, kill_after: float) -> None:
-        """Terminate it and its descendants; kill them after `kill_after` seconds."""
+        """Terminate the process tree; kill it after `kill_after` seconds."""
         self._signal(signal.SIGTERM)
         is_gone = self._wait_for_all(kill_after)
         self.was_killed = not is_gone
@@ -130,7 +132,7 @@ class HookProcess:
             self._wait_for_all(_AFTER_KILL)
 
     def drain(self, seconds: float) -> None:
-        """Read remaining output; wait at most `seconds` if the pipe stays open."""
+        """Read the remaining output; wait at most `seconds` if the pipe stays open."""
         until = time.monotonic() + seconds
         while not self._output.closed and (left := until - time.monotonic()) > 0:
             self.pump(left)
@@ -156,7 +158,7 @@ class HookProcess:
         return self.has_ended and not self._descendants
 
     def _watch(self, pid: int) -> None:
-        with suppress(OSError):  # it is gone, or no file descriptor is free
+        with suppress(OSError):  # already gone, or no file descriptor is free
             pidfd = os.pidfd_open(pid)
             self._descendants.add(pidfd)
             self._selector.register(pidfd, EVENT_READ)
@@ -178,7 +180,7 @@ class HookProcess:
             sent = os.write(self._input.fileno(), self._unsent[:_CHUNK])
         except BlockingIOError:
             return
-        except BrokenPipeError:  # it does not read its input
+        except BrokenPipeError:  # the process does not read its input
             sent = len(self._unsent)
         self._unsent = self._unsent[sent:]
         if not self._unsent:
@@ -217,10 +219,10 @@ def _start(
 
 
 def _exit_code(pid: int) -> int | None:
-    """Return the exit code; None if it is unknown, where `subprocess` has 0."""
+    """Return the exit code, or None if unknown, where `subprocess` returns 0."""
     try:
         ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    except ChildProcessError:  # SIGCHLD is ignored, so the kernel keeps no status
+    except ChildProcessError:  # SIGCHLD is ignored, so the kernel has no status
         return None
     assert ended is not None
     return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status

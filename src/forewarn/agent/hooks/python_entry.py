@@ -1,7 +1,7 @@
-"""Entry point of Python hooks: calls a function in its own process.
+"""Entry point for Python hooks: calls a function in its own process.
 
-The function gets the event as the agent received it. None or True means success. Any
-other result is a failure, and so is an exception. SystemExit sets the exit code.
+The function receives the event as the agent received it. Returning None or True means
+success. Any other result or an exception means failure. SystemExit sets the exit code.
 """
 
 import json
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _import_function(target: str) -> Callable[[object], object]:
-    """Import `module:function`; the function may be inside a class."""
+    """Import `module:function`; the function may be nested in a class."""
     module, _, path = target.partition(":")
     target_object: object = import_module(module)
     for name in path.split("."):

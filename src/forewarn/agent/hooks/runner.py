@@ -1,12 +1,12 @@
 """Hook runner: retries, timeouts and results.
 
-1. `run_hook` always returns a result; no hook can make it raise an error.
-2. A hook has succeeded only if its process ended by itself with exit code 0.
-3. A hook that runs out of time or is canceled gets SIGTERM, and SIGKILL a while later,
-   and so do the processes that it has started. Processes that a hook leaves behind when
-   it ends by itself keep running.
-4. Nothing is started when no time is left.
-5. A script from the scripts folder is not started if other users could change it.
+1. `run_hook` always returns a result and never raises an error because of a hook.
+2. A hook succeeds only if its process exits on its own with code 0.
+3. A hook that runs out of time or is canceled receives SIGTERM, and SIGKILL a while
+   later, as do the processes that it started. If a hook exits on its own, processes
+   that it leaves behind keep running.
+4. No hook starts when no time is left.
+5. A script in the scripts directory does not start if other users could change it.
 """
 
 import errno
@@ -24,12 +24,12 @@ from forewarn.agent.hooks.environment import hook_environment, hook_stdin
 from forewarn.agent.hooks.process import HookProcess, OutputTail
 from forewarn.agent.permissions import permission_problem
 
-_RECHECK = 1.0  # seconds between two checks of the remaining time: clocks can change
+_RECHECK = 1.0  # seconds between checks of the remaining time: clocks can change
 _DRAIN = 0.2  # seconds for remaining output after the process has ended
 
 
 def run_hook(call: HookCall) -> HookRun:
-    """Run a hook and wait for its end; return its run with the result."""
+    """Run a hook and wait for it to end; return the run with its result."""
     tail = OutputTail()
     try:
         with call.cancellation.wake_fd() as wake:
@@ -41,7 +41,7 @@ def run_hook(call: HookCall) -> HookRun:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A call and the files of its processes."""
+    """A call and its processes' files."""
 
     call: HookCall
     tail: OutputTail
@@ -60,7 +60,7 @@ def _cut(call: HookCall, reason: str) -> HookRun:
 
 
 def _run(task: _Task) -> HookRun:
-    """Try until the hook succeeds or may not be retried."""
+    """Try until the hook succeeds or no retry is allowed."""
     tries = 0
     last = _why_over(task.call, "no time was left to start it")
     while last is None or _can_retry(task, tries, last):
@@ -84,7 +84,7 @@ def _can_retry(task: _Task, tries: int, last: HookRun) -> bool:
 
 
 def _why_over(call: HookCall, reason: str = "time limit reached") -> HookRun | None:
-    """Return why the hook may no longer run; None if it may."""
+    """Return why the hook may no longer run, or None if it may."""
     canceled = call.cancellation.reason
     if canceled is not None:
         return _cut(call, canceled)
@@ -140,9 +140,10 @@ def _start(task: _Task, command: tuple[str, ...], tried: int) -> HookProcess:
 
 
 def _why_end(call: HookCall, until: float | None) -> HookRun | None:
-    """Return why the hook must end now; None if it may continue.
+    """Return why the hook must end now, or None if it may continue.
 
-    `until` is when its own timeout ends, on the monotonic clock; None without one.
+    `until` is the end of the hook's own timeout on the monotonic clock; None means no
+    timeout.
     """
     if until is not None and time.monotonic() >= until:
         reason = f"it took longer than {call.hook.timeout:g} s"
@@ -151,7 +152,7 @@ def _why_end(call: HookCall, until: float | None) -> HookRun | None:
 
 
 def _seconds_to_wait(call: HookCall, until: float | None) -> float:
-    """Return the real seconds until the time must be checked again."""
+    """Return the real seconds until the next check of the time."""
     left = call.wait_left()
     own = None if until is None else until - time.monotonic()
     return min(seconds for seconds in (left, own, _RECHECK) if seconds is not None)

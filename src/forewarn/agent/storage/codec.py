@@ -1,4 +1,4 @@
-"""JSON codec of event states.
+"""JSON codec for event states.
 
 The event is stored as the service sent it, so that fields unknown to this version
 survive.
@@ -38,7 +38,7 @@ def encode(state: EventState) -> bytes:
 
 
 def decode(text: bytes) -> EventState:
-    """Decode a state; raise `Malformed` if it is invalid or has another version."""
+    """Decode a state; raise `Malformed` if it is invalid or from another version."""
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -53,7 +53,7 @@ def decode(text: bytes) -> EventState:
 
 
 def rfc3339(moment: datetime) -> str:
-    """Format a time in UTC, with microseconds if there are any."""
+    """Format a time in UTC, with microseconds unless they are zero."""
     return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
 
 
@@ -83,7 +83,7 @@ def _encode_value(value: object) -> object:
 
 
 def _as_sent(event: ScheduledEvent) -> Mapping[str, object]:
-    """Return the event as the service sent it, or as it would have sent it."""
+    """Return the event as the service sent it or would have sent it."""
     if event.raw.get("EventId") == event.id and _decode_event(event.raw) == event:
         return event.raw
     unknown = codec.UNKNOWN_DURATION
@@ -129,10 +129,10 @@ def _decode_impact(plain: dict[str, Any]) -> Impact:
 
 
 def _decode_fields(kind: type[T], plain: dict[str, Any]) -> T:
-    """Create a `kind` from its fields; a type that is not in the table is JSON's own.
+    """Create a `kind` from its fields; types not in the table are native JSON types.
 
-    The data has a checksum, so an agent wrote it. If a field is missing, that agent's
-    version did not know it, so the field gets its default.
+    The data has a checksum, so an agent wrote it. A missing field was unknown to that
+    agent's version, so it gets its default.
     """
     listed = fields(kind)  # type: ignore[arg-type]  # all kinds here are dataclasses
     types = {field.name: field.type for field in listed}

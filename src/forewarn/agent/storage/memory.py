@@ -8,31 +8,31 @@ from forewarn.agent.events.state import EventState, LastStatus
 from forewarn.agent.storage.store import StateStore
 from forewarn.errors import Unavailable
 
-_RETENTION = timedelta(days=7)  # how long a completed event is remembered
-MOST_COMPLETED = 256  # number of completed events that are remembered
+_RETENTION = timedelta(days=7)  # how long completed events are remembered
+MOST_COMPLETED = 256  # maximum number of completed events remembered
 
 
 class StateMemory:
-    """Event states, and which of them are not on disk yet."""
+    """Event states, including which ones are not on disk yet."""
 
     def __init__(
         self, store: StateStore, report_error: Callable[[Unavailable | None], None]
     ) -> None:
-        """Save states in `store`; report disk errors, and None when they are over."""
+        """Save states in `store`; report disk errors, and None when they end."""
         self._store = store
         self._report_error = report_error
         self._states: dict[str, EventState] = {}
         self._unsaved: set[str] = set()
 
     def load(self) -> tuple[str, ...]:
-        """Load the states from disk; return the problems with them, as sentences."""
+        """Load the states from disk; return sentences about any problems."""
         loaded = self._store.load()
         self._states = {**loaded.states}
         return loaded.problems
 
     @property
     def by_id(self) -> Mapping[str, EventState]:
-        """Every state, by normalized event id."""
+        """All states, by normalized event ID."""
         return self._states
 
     def live(self) -> Iterator[EventState]:
@@ -48,7 +48,7 @@ class StateMemory:
         return [state for state in self._states.values() if state.over_at is None]
 
     def find(self, event: str) -> EventState | None:
-        """Return the state of an event; None if it is unknown."""
+        """Return the state of an event, or None if it is unknown."""
         return self._states.get(normalize_event_id(event))
 
     def put(self, state: EventState) -> None:
@@ -65,21 +65,21 @@ class StateMemory:
 
     @property
     def is_taken(self) -> bool:
-        """Whether another agent has taken over the state directory."""
+        """Return whether another agent has taken over the state directory."""
         return self._store.is_taken
 
     @property
     def has_unsaved(self) -> bool:
-        """Whether some state is not on disk."""
+        """Return whether any state is not on disk."""
         return bool(self._unsaved)
 
     def retry_unsaved(self) -> None:
-        """Retry states that could not be saved."""
+        """Retry saving states that could not be saved."""
         for name in sorted(self._unsaved):
             self._save(name)
 
     def delete_old(self, now: datetime) -> None:
-        """Delete states that have been complete for a week, or that exceed the limit.
+        """Delete states that have been complete for a week or exceed the limit.
 
         The oldest states go first. A state that is not complete is never deleted.
         """
@@ -94,7 +94,7 @@ class StateMemory:
                 self.delete(name)
 
     def delete(self, name: str) -> None:
-        """Delete the state with a normalized event id."""
+        """Delete the state with this normalized event ID."""
         state = self._states.pop(name)
         self._unsaved.discard(name)
         try:

@@ -1,12 +1,12 @@
-"""State store: one file per event in the agent's folder, which is locked.
+"""State store: one file per event in the agent's locked directory.
 
-1. A state is on disk when `save` returns. A power cut leaves the old state or the new
-   one.
-2. Every file starts with a checksum. If it is wrong, the older copy is used and the
-   broken file is moved aside.
-3. Only one agent at a time uses the folder; its lock ends with the process. An agent
-   whose folder was replaced stops writing, and exits when another agent uses the new
-   folder.
+1. A state is on disk when `save` returns. A power cut leaves either the old state or
+   the new one.
+2. Every file starts with a checksum. If the checksum is wrong, the older copy is used
+   and the damaged file is moved aside.
+3. Only one agent at a time uses the directory. Its lock ends with the process. An agent
+   whose directory was replaced stops writing, and exits when another agent uses the new
+   directory.
 """
 
 import errno
@@ -29,7 +29,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK_FILE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _STATE_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_MODE = 0o600  # the output of hooks is private
+_MODE = 0o600  # hook output is private
 
 _LOCK = "lock"  # the name of the lock file
 _LOCK_TIMEOUT = 2.0  # seconds
@@ -42,7 +42,7 @@ _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disk:
-    """The calls that change files."""
+    """System calls that change files."""
 
     open: Callable[[Path, int, int], int] = os.open
     write: Callable[[int, bytes], int] = os.write
@@ -81,8 +81,8 @@ class Disk:
 class LoadedStates:
     """The states found on disk."""
 
-    states: Mapping[str, EventState]  # by normalized event id
-    problems: tuple[str, ...] = ()  # what was wrong and what was done, as sentences
+    states: Mapping[str, EventState]  # by normalized event ID
+    problems: tuple[str, ...] = ()  # sentences: what was wrong and what was done
 
 
 class _Copies:
@@ -97,7 +97,7 @@ class _Copies:
 
 
 class StateStore:
-    """The folder in which an agent stores the state of events."""
+    """The directory in which an agent stores event states."""
 
     def __init__(
         self,
@@ -105,9 +105,10 @@ class StateStore:
         disk: Disk | None = None,
         lock_timeout: float = _LOCK_TIMEOUT,
     ) -> None:
-        """Store states in `folder` via the calls of `disk`.
+        """Store states in `folder` through `disk`.
 
-        `lock_timeout` is how many seconds another agent may take to release the folder.
+        `lock_timeout` is the number of seconds that another agent may take to release
+        the directory.
         """
         self._folder = folder
         self._events = folder / "events"
@@ -116,7 +117,7 @@ class StateStore:
         self._lock: int | None = None
 
     def open(self) -> None:
-        """Create and lock the folder, so that no other agent can use it."""
+        """Create and lock the directory, so that no other agent can use it."""
         try:
             _make_folder(self._folder)
             self._lock = lock_folder(self._folder, self._lock_timeout)
@@ -130,13 +131,13 @@ class StateStore:
             ) from error
 
     def close(self) -> None:
-        """Release the folder."""
+        """Release the directory."""
         if self._lock is not None:
             unlock_folder(self._lock)
             self._lock = None
 
     def load(self) -> LoadedStates:
-        """Read every state; use the older copy of broken ones and report it."""
+        """Load all states; use and report the older copies of damaged ones."""
         states: dict[str, EventState] = {}
         problems: list[str] = []
         files = map(_STATE_FILE.fullmatch, self._names())
@@ -148,7 +149,10 @@ class StateStore:
         return LoadedStates(states=states, problems=tuple(problems))
 
     def save(self, state: EventState) -> None:
-        """Save `state`; it is on disk when this returns, else the old state stays."""
+        """Save `state`; it is on disk when this returns.
+
+        On failure, the old state remains.
+        """
         self._refuse_replaced()
         copies = _Copies(self._events, _stem(state.id))
         try:
@@ -173,11 +177,11 @@ class StateStore:
 
     @property
     def is_taken(self) -> bool:
-        """Whether another agent has taken over the folder."""
+        """Return whether another agent has taken over the directory."""
         return self._is_locked_file() is False
 
     def _refuse_replaced(self) -> None:
-        """Raise `Unavailable` if the lock file is no longer the one that is locked."""
+        """Raise `Unavailable` if the lock file is no longer the locked file."""
         if not self._is_locked_file():
             raise Unavailable(
                 f"{self._folder / _LOCK} was removed or replaced, so another agent may"
@@ -185,7 +189,7 @@ class StateStore:
             )
 
     def _is_locked_file(self) -> bool | None:
-        """Return whether the lock file is the locked one; None if it is gone."""
+        """Return whether the lock file is the locked file, or None if it is gone."""
         if self._lock is None:
             return True
         try:
@@ -226,7 +230,7 @@ class StateStore:
         if latest is not None:
             problems += self._try(self._disk.replace, copies.current, copies.bad)
         if isinstance(former, EventState):
-            # `save` must copy this state, not the broken one.
+            # `save` must copy this state, not the damaged one.
             problems += self._try(self._disk.replace, copies.older, copies.current)
             return former, problems
         if former is not None:
@@ -244,7 +248,7 @@ class StateStore:
 
 
 def _make_folder(folder: Path) -> None:
-    """Create `folder` and its parents; refuse a folder that others could change."""
+    """Create `folder` and its parents; refuse a directory that others could change."""
     for above in reversed(folder.absolute().parents):
         if not above.exists():
             above.mkdir(mode=0o755, exist_ok=True)  # as far as the umask allows
@@ -255,7 +259,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _stem(event_id: str) -> str:
-    """Return the base name of an event's files: its id, or a hash if that is unsafe."""
+    """Return the base name of an event's files: the ID, or a hash if it is unsafe."""
     return safe_event_id(normalize_event_id(event_id))
 
 
@@ -264,13 +268,13 @@ def _with_checksum(text: bytes) -> bytes:
 
 
 def _sha256(text: bytes) -> str:
-    from hashlib import sha256  # 4 MB of memory that an agent without events saves
+    from hashlib import sha256  # saves 4 MB of memory in an agent without events
 
     return sha256(text).hexdigest()
 
 
 def _read(path: Path, stem: str) -> EventState | str | None:
-    """Return the state, or what is wrong with the file; None if there is no file."""
+    """Return the state or a sentence about the problem, or None if there is no file."""
     try:
         with open(os.open(path, _STATE_READ), "rb") as file:
             content = file.read()
@@ -310,10 +314,11 @@ def _cannot_write(copies: _Copies, error: OSError) -> Unavailable:
 def lock_folder(
     folder: Path, timeout: float, wait: Callable[[float], None] = time.sleep
 ) -> int:
-    """Lock `folder` and return the open lock file; fail if another agent has it.
+    """Lock `folder` and return the open lock file; fail if another agent holds the
+    lock.
 
-    It waits up to `timeout` seconds for an agent that was just killed: a hook that is
-    being started keeps the agent's files open until its own program runs.
+    This waits up to `timeout` seconds for an agent that was just killed, because a
+    starting hook keeps the agent's files open until the hook's own program runs.
     """
     lock = os.open(folder / _LOCK, _LOCK_FILE, 0o600)
     until = time.monotonic() + timeout
@@ -333,7 +338,7 @@ def lock_folder(
 
 
 def unlock_folder(lock: int) -> None:
-    """Release the folder, even while a hook is being started."""
+    """Release the directory, even while a hook is starting."""
     fcntl.flock(lock, fcntl.LOCK_UN)
     os.close(lock)
 

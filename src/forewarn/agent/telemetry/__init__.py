@@ -1,1 +1,1 @@
-"""Metrics, health, logs and impact measurements of the agent."""
+"""The agent's metrics, health, logs and impact measurements."""

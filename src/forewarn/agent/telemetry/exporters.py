@@ -1,9 +1,9 @@
-"""Exporters of the agent's metrics: an HTTP endpoint, and a text file.
+"""Exporters for the agent's metrics: an HTTP endpoint and a text file.
 
-The endpoint serves /metrics and /healthz. One thread serves one request at a time, with
-limits on its time and size. A slow client can delay other clients for a few seconds,
-but never the agent. The text file is for the textfile collector of the Prometheus node
-exporter.
+The endpoint serves /metrics and /healthz. One thread serves one request at a time, and
+limits the time and size of each request. A slow client can delay other clients for a
+few seconds, but never the agent. The text file is for the Prometheus node exporter's
+textfile collector.
 """
 
 import json
@@ -22,12 +22,12 @@ from forewarn.agent.telemetry.metrics import CONTENT_TYPE, AgentMetrics
 from forewarn.configfile.values import Address
 from forewarn.errors import CannotStart
 
-#: Conditions under which the agent cannot do its job.
+#: Conditions that prevent the agent from doing its job.
 ALARMS = ("blind", "name-mismatch", "state-unwritable")
 
 _HEAD_LIMIT = 8192  # bytes
 _TIMEOUT = 2.0  # seconds for one request and its response
-_BACKLOG = 16  # connections that are not served yet
+_BACKLOG = 16  # connections not served yet
 _ACCEPT_PAUSE = 1.0  # seconds until the next attempt if no file descriptor is free
 
 _JSON = "application/json"
@@ -42,7 +42,7 @@ _REASONS = {
     503: "Service Unavailable",
 }
 
-#: Seconds between two writes if nothing happens.
+#: Seconds between two writes when nothing happens.
 _INTERVAL = 15.0
 _CONDITION = "textfile-unwritable"
 
@@ -74,7 +74,7 @@ class HealthServer:
 
     @property
     def address(self) -> Address:
-        """The address it listens on."""
+        """The address that the server listens on."""
         return Address(*self._listener.getsockname()[:2])
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ class HealthServer:
             if head:
                 _send(connection, self._respond(head), until)
         except OSError:
-            return  # the client is gone or was too slow
+            return  # the client is gone or too slow
 
     def _respond(self, head: bytes) -> bytes:
         if b"\r\n\r\n" not in head:
@@ -130,14 +130,14 @@ class HealthServer:
 
 
 class TextfileExporter:
-    """Metrics file that is updated regularly."""
+    """A regularly updated metrics file."""
 
     def __init__(
         self, path: Path, metrics: AgentMetrics, conditions: Conditions
     ) -> None:
         """Write `metrics` to `path`; report failures to `conditions`."""
         self._path = path
-        # Collectors only read names that end with `.prom`.
+        # Collectors only read files whose names end with `.prom`.
         self._new_path = path.with_name(f".{path.name}.new")
         self._metrics = metrics
         self._conditions = conditions
@@ -145,11 +145,11 @@ class TextfileExporter:
         self._written_changes = 0  # number of condition changes already written
 
     def due(self, monotonic: float) -> float:
-        """Return the seconds until the file is due."""
+        """Return the seconds until the file must be written."""
         return max(self._due - monotonic, 0.0)
 
     def write(self, monotonic: float, *, has_changed: bool = False) -> bool:
-        """Write the file if it is due or something changed; return False on failure.
+        """Write the file if it is due or a condition changed; return False on failure.
 
         When a condition begins or ends, the file is written immediately. A failure is
         logged once and retried when the file is next due.
@@ -176,7 +176,7 @@ class TextfileExporter:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         number = os.open(self._new_path, flags, 0o644)
         with open(number, "wb") as file:
-            os.fchmod(number, 0o644)  # despite the umask; a collector is another user
+            os.fchmod(number, 0o644)  # despite the umask: the collector is another user
             file.write(text)
         self._new_path.replace(self._path)
 
@@ -210,7 +210,7 @@ def _listen(where: Address) -> socket.socket:
 
 
 def _read_head(connection: socket.socket, until: float) -> bytes:
-    """Read up to the blank line, but at most `_HEAD_LIMIT` bytes."""
+    """Read up to the blank line, but no more than `_HEAD_LIMIT` bytes."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < _HEAD_LIMIT:
         connection.settimeout(max(until - time.monotonic(), 0.001))
@@ -222,7 +222,7 @@ def _read_head(connection: socket.socket, until: float) -> bytes:
 
 
 def _send(connection: socket.socket, response: bytes, until: float) -> None:
-    """Send `response` and make sure it arrives before the connection is closed."""
+    """Send `response` and ensure that it arrives before the connection closes."""
     connection.settimeout(max(until - time.monotonic(), 0.001))
     connection.sendall(response)
     connection.shutdown(socket.SHUT_WR)

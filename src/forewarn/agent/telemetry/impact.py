@@ -2,12 +2,11 @@
 
 No single clock shows every interruption, so there are three detectors:
 
-1. `FreezeDetector`: a thread that should run four times a second runs late. Nothing ran
-   in between, or the VM was suspended.
-2. `ClockJumpDetector`: the service's clock is ahead of this VM's. The VM stood still
-   with all its clocks, for example because a hypervisor paused it.
-3. `AliveFile`: the modification time of a file shows when the VM last ran before a
-   restart.
+1. `FreezeDetector`: a thread that should run four times a second runs late because
+   nothing ran in between or the VM was suspended.
+2. `ClockJumpDetector`: the service's clock is ahead of this VM's clock. The VM and all
+   its clocks were stopped, for example because a hypervisor paused the VM.
+3. `AliveFile`: a file's modification time shows when the VM last ran before a restart.
 """
 
 import os
@@ -26,13 +25,13 @@ from forewarn.client.service_clock import ClockEstimate
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _ALIVE_FILE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 EVERY = 0.25  # seconds between two ticks
-LATE = 0.5  # seconds that a tick or a response may be late on a busy machine
+LATE = 0.5  # seconds that a tick or response may be late on a busy machine
 _TOUCH_EVERY = 1.0  # seconds
-_FEWEST_DATES, _MOST_DATES = 2, 16  # number of dates to compare with
+_FEWEST_DATES, _MOST_DATES = 2, 16  # number of dates to compare
 
 
 def boot_id(path: Path = _BOOT_ID) -> str:
-    """Return the id of the machine's current boot; empty if it is unknown."""
+    """Return the ID of the machine's current boot, or an empty string if unknown."""
     try:
         return path.read_text(encoding="ascii").strip()
     except (OSError, ValueError):
@@ -49,7 +48,7 @@ def standstill(seconds: float) -> Impact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockReading:
-    """Both clocks of this machine at one moment."""
+    """Both of this machine's clocks at one moment."""
 
     monotonic: float
     boottime: float  # keeps running while the machine is suspended
@@ -70,7 +69,7 @@ def gap(before: ClockReading, after: ClockReading) -> float:
 
 
 class FreezeDetector:
-    """Thread that ticks while events are near and records late ticks."""
+    """A thread that ticks while events are near and records late ticks."""
 
     def __init__(
         self,
@@ -83,13 +82,13 @@ class FreezeDetector:
         self._read_clocks = read_clocks
         self._wait = wait
         self._lock = threading.Lock()
-        self._last: ClockReading | None = None  # None while it is off
+        self._last: ClockReading | None = None  # None while off
         self._impact = Impact()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start ticking if it is not already."""
+        """Start ticking, unless already started."""
         if self._thread is not None:
             return
         self._alive_file.touch()
@@ -98,7 +97,7 @@ class FreezeDetector:
         thread = threading.Thread(target=self._run, name="freeze-detector", daemon=True)
         try:
             thread.start()
-        except RuntimeError:  # no memory, or too many threads: retried next time
+        except RuntimeError:  # out of memory, or too many threads: retried next time
             self._last = None
         else:
             self._thread = thread
@@ -140,7 +139,7 @@ class FreezeDetector:
 
 
 class ClockJumpDetector:
-    """Detects from the service's dates that this VM's clocks stood still.
+    """Uses the service's dates to detect that this VM's clocks stood still.
 
     A response may be late, but never early. The reference is therefore the least
     delayed of the last responses. If a new response is ahead of it, this VM stood
@@ -150,11 +149,12 @@ class ClockJumpDetector:
     def __init__(self) -> None:
         """Start without dates."""
         self._rate = 0.0
-        #: The service's time when the monotonic clock was 0, by each response.
+        #: The service's time when the monotonic clock was 0, according to each
+        #: response.
         self._zeros: deque[datetime] = deque(maxlen=_MOST_DATES)
 
     def add(self, estimate: ClockEstimate, impact: Impact) -> Impact:
-        """Return `impact` plus the impact that only this date reveals."""
+        """Return `impact` plus any impact that only this date reveals."""
         rate = estimate.rate
         if rate != self._rate:
             self._zeros.clear()
@@ -180,9 +180,10 @@ class ClockJumpDetector:
 
 
 class AliveFile:
-    """File whose modification time shows when this machine last ran.
+    """A file whose modification time shows when this machine last ran.
 
-    Times are compared only with other times of this file, which come from one clock.
+    The file's times are compared only with each other, because they come from one
+    clock.
     """
 
     def __init__(self, path: Path) -> None:
@@ -190,7 +191,7 @@ class AliveFile:
         self._path = path
 
     def touch(self) -> None:
-        """Record that the machine runs; a failing disk is ignored."""
+        """Record that the machine is running; ignore disk failures."""
         with suppress(OSError):
             number = os.open(self._path, _ALIVE_FILE, 0o600)
             try:
@@ -199,13 +200,13 @@ class AliveFile:
                 os.close(number)
 
     def seconds_since(self) -> float:
-        """Touch the file; return the seconds since the last touch, 0 without one."""
+        """Touch the file; return the seconds since the last touch, or 0."""
         last = self._date()
         self.touch()
         now = self._date()
         if last is None or now is None:
             return 0.0
-        return max(now - last, 0.0)  # the clock may have gone back
+        return max(now - last, 0.0)  # the clock may have moved backward
 
     def _date(self) -> float | None:
         try:

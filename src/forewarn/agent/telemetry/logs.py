@@ -1,4 +1,4 @@
-"""Log output of the agent, its limits, and conditions that are logged once."""
+"""The agent's log output, its limits, and conditions that are logged once."""
 
 import logging
 import os
@@ -12,13 +12,13 @@ from forewarn.logs import UtcFormatter
 #: Priorities for systemd's journal (sd-daemon(3)).
 _PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 
-MOST_MESSAGES = 1000  # in a period; 256 new events lead to about 800
+MOST_MESSAGES = 1000  # messages per period; 256 new events lead to about 800
 LONGEST_MESSAGE = 2000  # characters
 _PERIOD = 60.0  # seconds
 
 
 class _TextFormatter(UtcFormatter):
-    """Formatter with one line per message, even if a server or hook wrote several."""
+    """Formats each message on one line, even if it contains several lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = f"{record.levelname.lower():<7} {clean(record.getMessage())}"
@@ -32,19 +32,19 @@ class _TextFormatter(UtcFormatter):
 
 
 class _JournalFormatter(_TextFormatter):
-    """Lines for systemd, which adds the time itself and keeps the priority."""
+    """Formats lines for systemd, which adds the time and keeps the priority."""
 
     def prefix(self, record: logging.LogRecord) -> str:
         return f"<{_PRIORITIES.get(record.levelname, 6)}>"
 
 
 def text_formatter() -> logging.Formatter:
-    """Return the formatter for lines of text on standard error."""
+    """Return the formatter for text on standard error."""
     return _JournalFormatter() if _is_journal() else _TextFormatter()
 
 
 def _is_journal() -> bool:
-    """Return whether standard error is systemd's journal."""
+    """Return whether standard error goes to systemd's journal."""
     try:
         about = os.fstat(2)
     except OSError:
@@ -53,15 +53,15 @@ def _is_journal() -> bool:
 
 
 class LogLimit(logging.Filter):
-    """Omits messages when there are too many, and shortens long ones.
+    """Omits messages when there are too many, and shortens long messages.
 
-    Otherwise a service that shows new events in each document could fill the disk.
+    Otherwise, a service that shows new events in every document could fill the disk.
     """
 
     def __init__(
         self, log: logging.Logger, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """Limit the messages of `log`, timed by `monotonic`."""
+        """Limit the messages of `log`, with times from `monotonic`."""
         super().__init__()
         self._log = log
         self._monotonic = monotonic
@@ -70,7 +70,7 @@ class LogLimit(logging.Filter):
         self._number = 0  # messages in this period
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a message is logged; report once that some are omitted."""
+        """Return whether to log a message; report once that messages are omitted."""
         with self._lock:
             omitted = 0
             if self._monotonic() - self._began >= _PERIOD:
@@ -103,7 +103,7 @@ class LogLimit(logging.Filter):
 
 
 class Conditions:
-    """Logs a problem when it begins and when it ends, not in between."""
+    """Logs a problem when it begins and when it ends, but not in between."""
 
     def __init__(self, log: logging.Logger) -> None:
         """Log to `log`."""
@@ -117,7 +117,7 @@ class Conditions:
     ) -> bool:
         """Log `sentence` if the condition has just begun or ended.
 
-        A condition that changes its `kind` is logged again. Returns whether it was
+        A condition that changes its `kind` is logged again. Return whether it was
         logged.
         """
         with self._lock:

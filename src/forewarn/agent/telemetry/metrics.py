@@ -1,4 +1,4 @@
-"""Metrics of the agent: their catalog as tables, and the registry of their values.
+"""The agent's metrics: a catalog of definitions, and a registry of values.
 
 Values from a server or a file can become labels, so `AgentMetrics` limits the number of
 series of each metric.
@@ -13,13 +13,13 @@ from itertools import product
 from threading import Lock
 from typing import TypeAlias
 
-#: Prefix of every name.
+#: The prefix of every name.
 PREFIX = "forewarn_agent_"
-#: Content type of `render`.
+#: The content type of `render`.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_SERIES_LIMIT = 256  # of one metric; a server may announce any number of events
-_LABEL_LIMIT = 200  # characters of a label's value, which may come from a server
+_SERIES_LIMIT = 256  # series per metric; a server may announce any number of events
+_LABEL_LIMIT = 200  # characters of a label value, which may come from a server
 
 Labels: TypeAlias = tuple[str, ...]
 #: A number, or a function that returns one.
@@ -27,29 +27,29 @@ Value: TypeAlias = float | Callable[[], float]
 
 
 class MetricKind(StrEnum):
-    """Prometheus type of a metric."""
+    """The Prometheus type of a metric."""
 
-    #: Only grows, until the next start.
+    #: Only increases until the agent restarts.
     COUNTER = "counter"
-    #: Goes up and down.
+    #: Increases and decreases.
     GAUGE = "gauge"
-    #: Distribution of values.
+    #: A distribution of values.
     HISTOGRAM = "histogram"
 
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """Definition of one metric."""
+    """The definition of one metric."""
 
     name: str  # without the prefix
     help: str
     labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = ()  # of a histogram: upper bounds, without +Inf
-    label_values: tuple[tuple[str, ...], ...] = ()  # of series that start at 0
+    buckets: tuple[float, ...] = ()  # for histograms: upper bounds, without +Inf
+    label_values: tuple[tuple[str, ...], ...] = ()  # for series that start at 0
 
     @property
     def kind(self) -> MetricKind:
-        """Its type: only histograms have buckets; names of counters end with _total."""
+        """The metric's type; histograms have buckets, and counters end with _total."""
         if self.buckets:
             return MetricKind.HISTOGRAM
         is_counter = self.name.endswith("_total")
@@ -67,7 +67,7 @@ _HOOK = (0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 300.0, 900.0)
 _NOTICE = (5.0, 30.0, 60.0, 300.0, 600.0, 900.0, 3_600.0, 86_400.0, 604_800.0)
 _IMPACT = (0.1, 0.5, 1.0, 2.0, 5.0, 9.0, 30.0, 60.0, 300.0, 900.0)
 
-#: In the order of the output.
+#: In output order.
 AGENT_METRICS: Sequence[MetricSpec] = (
     MetricSpec(
         "info",
@@ -177,12 +177,12 @@ AGENT_METRICS: Sequence[MetricSpec] = (
 
 
 class _HistogramSeries:
-    """Bucket counts and sum of one histogram series."""
+    """The bucket counts and sum of one histogram series."""
 
     __slots__ = ("counts", "total")
 
     def __init__(self, bounds: int) -> None:
-        self.counts = [0] * (bounds + 1)  # the last: above every bound
+        self.counts = [0] * (bounds + 1)  # the last one is above every bound
         self.total = 0.0
 
 
@@ -212,7 +212,7 @@ class AgentMetrics:
                 self._values[name][key] = value
 
     def replace(self, name: str, values: Mapping[Labels, float]) -> None:
-        """Replace all series of a gauge; the keys are its label values."""
+        """Replace all series of a gauge; the keys are label values."""
         spec = self._spec(name, MetricKind.GAUGE)
         if any(len(key) != len(spec.labels) for key in values):
             raise ValueError(
@@ -245,14 +245,14 @@ class AgentMetrics:
             histogram.total += value
 
     def value(self, name: str, /, **labels: str) -> float | None:
-        """Return the current value of a series; None if there is none."""
+        """Return the current value of a series, or None if it does not exist."""
         key = self._key(name, self._specs[name].kind, labels)
         with self._lock:
             value = self._values[name].get(key)
         return value() if callable(value) else value
 
     def render(self) -> str:
-        """Return all metrics in Prometheus text format 0.0.4."""
+        """Return all metrics in the Prometheus text format 0.0.4."""
         return "".join(
             line for spec in self._specs.values() for line in self._lines(spec)
         )
@@ -265,7 +265,7 @@ class AgentMetrics:
                 labels: ([*histogram.counts], histogram.total)
                 for labels, histogram in self._histograms.get(spec.name, {}).items()
             }
-        # Called without the lock: a value function may hold a lock of its own.
+        # Called without the lock: a value function may hold its own lock.
         numbers = {
             key: source() if callable(source) else source
             for key, source in values.items()
@@ -310,7 +310,7 @@ def _shortened(labels: Iterable[str]) -> Labels:
 def _initial_series(spec: MetricSpec) -> Iterator[tuple[str, ...]]:
     """Yield the series that exist before anything has happened.
 
-    A counter that first appears with its first event hides that event from `increase`.
+    If a counter first appears with its first event, `increase` misses that event.
     """
     if spec.kind is not MetricKind.GAUGE and len(spec.label_values) == len(spec.labels):
         yield from product(*spec.label_values)
@@ -343,7 +343,7 @@ def _label_text(names: Sequence[str], values: Labels) -> str:
 
 
 def _escape(text: str) -> str:
-    # One character that cannot be encoded would break the whole page.
+    # One unencodable character would break the whole page.
     clean = text.encode("utf-8", "replace").decode()
     return clean.replace("\\", r"\\").replace("\n", r"\n")
 

@@ -1,4 +1,4 @@
-"""Recorder: reports the agent's actions to the audit log, the log and the metrics."""
+"""Recorder: reports the agent's actions to the audit log, regular log and metrics."""
 
 import logging
 import time
@@ -25,7 +25,7 @@ _log = logging.getLogger("forewarn.agent")
 
 
 class AgentRecorder:
-    """Reports the agent's actions to the audit log, the log and the metrics."""
+    """Reports the agent's actions to the audit log, regular log and metrics."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class AgentRecorder:
     ) -> None:
         """Raise an alarm after `blind_after` seconds without a document.
 
-        `endpoint` returns the current base URL of the service.
+        `endpoint` returns the service's current base URL.
         """
         self._monotonic = monotonic
         self._endpoint = endpoint
@@ -50,8 +50,8 @@ class AgentRecorder:
         self._clock = clock
         self._blind_after = blind_after
         self._last = self._monotonic()  # when a document was last read
-        self._name = ""  # empty if not known yet
-        self._read_from = ""  # the endpoint of the last document; empty before
+        self._name = ""  # empty until known
+        self._read_from = ""  # endpoint of the last document; empty before that
         self._has_read = False
         self._has_failed = False
         self._is_blind = False
@@ -61,7 +61,7 @@ class AgentRecorder:
     def write(
         self, entries: Iterable[e.AuditEntry], find: Callable[[str], EventState | None]
     ) -> None:
-        """Write audit entries, log and count them; a failing disk is only reported."""
+        """Write, log and count audit entries; disk failures are only reported."""
         for entry in entries:
             state = find(entry.event or "")
             count_entry(entry, state, self._metrics)
@@ -145,7 +145,7 @@ class AgentRecorder:
         self._metrics.replace("info", {labels: 1.0})
 
     def name_checked(self, problem: str | None) -> None:
-        """Record whether events may be missed because of this VM's name."""
+        """Record whether this VM's name may cause missed events."""
         self._metrics.set("name_mismatch", float(problem is not None))
         text = problem or "the name of this VM is correct again"
         if self._conditions.report(
@@ -164,7 +164,7 @@ class AgentRecorder:
         )
 
     def events_ignored(self, number: int) -> None:
-        """Record how many events of the document are not tracked."""
+        """Record how many events in the document are not tracked."""
         self._metrics.set("events_ignored", float(number))
         text = (
             f"ignoring {count(number, 'event')}; the agent tracks at most"
@@ -175,7 +175,7 @@ class AgentRecorder:
         self._conditions.report("events-ignored", number > 0, text if number else over)
 
     def hooks_waiting(self, number: int, limit: int) -> None:
-        """Record how many hooks wait because `limit` hooks are running."""
+        """Record how many hooks are waiting because `limit` hooks are running."""
         self._metrics.set("hook_waiting", float(number))
         verb = "is" if number == 1 else "are"
         text = (
@@ -191,7 +191,7 @@ class AgentRecorder:
         self._metrics.add("approvals_total", answer=answer)
 
     def update_gauges(self, states: Iterable[EventState], *, running: int) -> None:
-        """Update the metrics of the events in the document, and of hooks."""
+        """Update the metrics for hooks and the events in the document."""
         live = [state for state in states if state.seen is not LastStatus.GONE]
         events: Mapping[tuple[str, ...], int] = Counter(
             (str(state.event.type), state.seen, "1" if state.is_mine else "0")

@@ -44,7 +44,7 @@ and directories that other users own or can write to, and show commands that fix
 the problem. This command runs no hooks and sends no requests. The exit code is 1
 if there are any problems."""
 
-#: Subcommands with a module of their own, in the order in which a new user needs them.
+#: Subcommands with their own modules, in the order in which new users need them.
 _SUBCOMMANDS = ("explain", "report", "install")
 
 CONFIG = Option(
@@ -143,7 +143,7 @@ def _with_endpoint(plan: Plan, args: argparse.Namespace) -> Plan:
 
 
 def plan_of(args: argparse.Namespace) -> Plan:
-    """Read the file given by --config; --name overrides the name in it."""
+    """Read the file specified by --config; --name overrides the name in the file."""
     plan = file.read_plan(Path(args.config))
     return replace(plan, name=args.name or plan.name)
 
@@ -166,7 +166,7 @@ def _register_check(subcommands: Subcommands) -> None:
 
 
 def _run_check(args: argparse.Namespace) -> int:
-    """Print the problems of the agent's file; return 1 if there are any."""
+    """Print the problems in the agent's file; return 1 if there are any."""
     plan = plan_of(args)
     wrong = check_machine(plan)
     if args.json:

@@ -64,14 +64,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _this_program() -> tuple[str, ...]:
-    import zipfile  # imported late: every agent start imports this module
+    import zipfile  # imported late, because every agent start imports this module
 
     called = Path(sys.argv[0])
     return program(called, sys.executable, is_archive=zipfile.is_zipfile(called))
 
 
 def _install(path: Path, text: str, *, force: bool) -> bool:
-    """Write the unit and return whether the file has changed."""
+    """Write the unit; return whether the file has changed."""
     try:
         before = path.read_text(errors="replace") if path.exists() else None
         if before == text:
@@ -98,7 +98,7 @@ def _install(path: Path, text: str, *, force: bool) -> bool:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Replace the unit atomically, so that even a power cut leaves no partial file."""
+    """Replace the unit atomically, so that a power cut leaves no partial file."""
     beside = path.with_name(f".{path.name}.new")
     with beside.open("w") as file:
         os.fchmod(file.fileno(), 0o644)

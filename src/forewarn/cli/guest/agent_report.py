@@ -1,4 +1,4 @@
-"""`forewarn agent report`: what the agent did about events, from its audit log."""
+"""`forewarn agent report`: report what the agent did, from its audit log."""
 
 import argparse
 import re
@@ -55,7 +55,7 @@ _FILE = "audit.jsonl"
 _HOOK_FIELDS = ("step", "hook", "outcome", "seconds", "reason")  # in JSON output
 
 _DURATION = re.compile(r"[0-9] (?:d|h|min|s)\b")
-_MIN_ID = 8  # characters of a shortened id
+_MIN_ID = 8  # characters of a shortened ID
 _MARGIN = len("  12:15:00  ")
 
 
@@ -80,7 +80,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def report(args: argparse.Namespace) -> int:
-    """List all events, or print the story of one."""
+    """List all events, or print one event's story."""
     record, events = _read(_folder(args))
     if args.event is None:
         _write_list(events, json=args.json)
@@ -142,7 +142,7 @@ def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
 
 
 def _full_id(given: str, events: Mapping[str, EventSummary]) -> str:
-    """Return the full id of the only event whose id starts with `given`."""
+    """Return the full ID of the only event whose ID starts with `given`."""
     if normalize_event_id(given) in events:
         return events[normalize_event_id(given)].id
     ids = [
@@ -167,7 +167,7 @@ def _events_table(summaries: Sequence[EventSummary]) -> str:
 
 
 def _short_ids(ids: Sequence[str]) -> Mapping[str, str]:
-    """Shorten ids as far as they stay distinct."""
+    """Shorten IDs while keeping them distinct."""
     longest = max(map(len, ids))
     for length in range(_MIN_ID, longest + 1):
         if len({normalize_event_id(id_)[:length] for id_ in ids}) == len(ids):
@@ -246,7 +246,7 @@ def _story_lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
 
 
 def _paragraph(text: str, indent: int) -> str:
-    """Wrap `text`, but not between a number and its unit."""
+    """Wrap `text`, but never between a number and its unit."""
     return paragraph(_DURATION.sub(lambda match: unbroken(match[0]), text), indent)
 
 

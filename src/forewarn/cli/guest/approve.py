@@ -1,4 +1,4 @@
-"""`forewarn approve`: approve events of this VM, so that they start early."""
+"""`forewarn approve`: approve this VM's events, so that they start early."""
 
 import argparse
 
@@ -19,7 +19,7 @@ Operators should use `forewarn events approve` instead."""
 _ALL = Option(
     flag="--all",
     switch=True,
-    own_variable="FOREWARN_APPROVE_ALL",  # not FOREWARN_ALL, which only lists
+    own_variable="FOREWARN_APPROVE_ALL",  # not FOREWARN_ALL, which only affects lists
     help="approve all scheduled events",
 )
 
@@ -41,7 +41,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def approve(args: argparse.Namespace) -> int:
-    """Approve the given events, or all that are still scheduled."""
+    """Approve the given events, or all events that are still scheduled."""
     if bool(args.ids) == bool(args.all):
         raise WrongUsage("specify either event IDs or --all")
     with connect(args, patience=0) as client:

@@ -117,7 +117,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def record(args: argparse.Namespace) -> int:
-    """Record until a signal or --duration ends it, or scrub a finished recording."""
+    """Record until a signal or the end of --duration, or scrub a recording."""
     if args.output is None:
         raise WrongUsage(
             "no output file; for example, run: forewarn record -o recording.jsonl"
@@ -146,7 +146,7 @@ def record(args: argparse.Namespace) -> int:
 
 
 def _earlier_recording(path: Path, *, is_appended: bool) -> Recording | None:
-    """Read the recording to append to; None if a new one is created."""
+    """Read the recording to append to; return None if a new one is created."""
     if not path.exists():
         return None
     if not is_appended:
@@ -201,7 +201,7 @@ def _header(client: Client, version: str) -> RecordingHeader:
 
 
 class _RecordingSession:
-    """Polls a metadata service and writes what changes to a file."""
+    """Polls a metadata service and writes changes to a file."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class _RecordingSession:
         *,
         as_json: bool,
     ) -> None:
-        """Poll `client` and write to `file` the lines that `recorder` produces."""
+        """Poll `client`, and write the lines that `recorder` produces to `file`."""
         self._client = client
         self._file = file
         self._recorder = recorder
@@ -223,7 +223,7 @@ class _RecordingSession:
         self._began = time.monotonic()
 
     def run(self, first: Reading, poll: float, seconds: float | None) -> None:
-        """Record what follows `first`, until a signal or for at most `seconds`."""
+        """Record what follows `first` until a signal, or for at most `seconds`."""
         with self._file:
             self._record(first, poll, seconds)
             self.put([self._recorder.end(self._client.now())])
@@ -271,7 +271,7 @@ class _RecordingSession:
         try:
             self.put(self._recorder.record(first, self._client.now()))
             self._follow(first.tag, poll)
-        except Exception as error:  # top of the thread: raised by `run`
+        except Exception as error:  # top level of the thread: `run` raises it
             self._problem = error
         finally:
             stop.wake()
@@ -310,12 +310,12 @@ class _RecordingSession:
 
 
 def recording_line(line: Line, at: datetime) -> str:
-    """Format a line of a recording as one line of text; `at` is its time."""
+    """Format one line of a recording as text; `at` is its time."""
     return clean(f"{format_time(at)}  {_describe(line)}")
 
 
 def plain_line(line: Line) -> Mapping[str, object]:
-    """Convert a line of a recording to JSON values, without details of HTTP."""
+    """Convert a line of a recording to JSON values, without HTTP details."""
     content = line_content(line)
     return {name: content[name] for name in content if name not in _DETAILS}
 

@@ -1,4 +1,4 @@
-"""`forewarn watch`: show the scheduled events of this VM as they change."""
+"""`forewarn watch`: show this VM's scheduled events as they change."""
 
 import argparse
 import sys
@@ -74,7 +74,7 @@ POLL = Option(
     help="seconds between polls if the service does not support long polling",
 )
 
-#: Kinds of changes, in the order in which they are shown.
+#: Kinds of changes, in display order.
 _KINDS = ("appeared", "started", "changed", "completed", "canceled")
 
 
@@ -113,16 +113,16 @@ def watch(args: argparse.Namespace) -> int:
 
 
 def connect(args: argparse.Namespace, **options: Unpack[ClientOptions]) -> Client:
-    """Return a client of --endpoint, or of the endpoint that --discover finds."""
+    """Return a client for --endpoint, or for the endpoint that --discover finds."""
     if args.discover:
         return Client(discover_endpoint(write_error, **options), **options)
     return Client(args.endpoint, **options)
 
 
 def _changes(client: Client, poll: float) -> Iterator[Change]:
-    """Fail if the first read fails; after that, keep trying."""
+    """Yield changes; fail if the first read fails, but keep trying after that."""
     document = client.read().document
-    assert document is not None  # always sent, as the request had no tag
+    assert document is not None  # always sent, because the request had no tag
     last = compare(None, document)
     yield last
     while True:

@@ -1,1 +1,1 @@
-"""Commands of operators: announce, change and inspect."""
+"""Operator commands: announce, change and inspect."""

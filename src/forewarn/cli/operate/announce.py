@@ -1,4 +1,4 @@
-"""`forewarn announce`: announce maintenance; options shared with `host` and `vm`."""
+"""`forewarn announce`: announce maintenance; shares options with `host` and `vm`."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ EMERGENCY = (
 
 
 def source_option(shown_default: str) -> Option:
-    """Return the --source option of a command with this default."""
+    """Return a command's --source option with this default."""
     return Option(
         flag="--source",
         metavar="platform|user",
@@ -110,7 +110,7 @@ _DETAILS = (
     ),
 )
 
-#: Option and argument names, and their API field names.
+#: Names of options and arguments, and their API field names.
 _KEYS: Mapping[str, str] = {
     "type": "type",
     "vm": "vms",
@@ -173,7 +173,7 @@ def _preview_lines(plain: object, api: ControlApi) -> Iterator[str]:
 
 
 def body_of(args: argparse.Namespace) -> dict[str, object]:
-    """Build the request body from the given options, omitting absent ones."""
+    """Build the request body from the given options; omit absent ones."""
     values = vars(args)
     if values.get("emergency") and not values.get("reason"):
         raise WrongUsage("--emergency requires --reason, which the journal records")
@@ -187,7 +187,7 @@ def body_of(args: argparse.Namespace) -> dict[str, object]:
 
 
 def announcement_lines(plain: object, api: ControlApi) -> Iterator[str]:
-    """Describe what was announced, and list useful next commands."""
+    """Describe what was announced, and suggest next commands."""
     maintenances = maintenances_from(plain)
     yield from announced_lines(maintenances, api.now())
     yield from next_steps(maintenances)
@@ -210,7 +210,7 @@ def announced_lines(
 
 
 def next_steps(maintenances: Sequence[MaintenanceResponse]) -> Iterator[str]:
-    """List useful next commands for the first operation."""
+    """Suggest next commands for the first operation."""
     if not maintenances:
         return
     maintenance = maintenances[0]

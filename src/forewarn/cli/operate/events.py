@@ -30,7 +30,7 @@ from forewarn.cli.responses import (
 )
 from forewarn.errors import Refused
 
-#: Phases of maintenance operations that are not over.
+#: Phases of maintenance operations that have not ended.
 _LIVE = ("SCHEDULED", "STARTED")
 
 _COMMAND = re.compile(r"`[^`]*`")
@@ -178,7 +178,7 @@ def _path(any_id: str) -> str:
 
 
 def _chosen(events: Sequence[EventResponse], any_id: str) -> Sequence[EventResponse]:
-    """Return the event with that id, else all that are still shown, else all."""
+    """Return the event with that ID, or else all that are still shown, or else all."""
     named = [item for item in events if (item.id or "").upper() == any_id.upper()]
     return named or [item for item in events if item.status is not None] or events
 

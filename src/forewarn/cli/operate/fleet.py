@@ -48,7 +48,7 @@ _HOSTS = ("HOST", "VMS")
 _GROUPS = ("GROUP", "KIND", "SETTINGS", "ENABLED", "VMS")
 _VMS = ("VM", "GROUP", "HOST", "UPDATE DOMAIN", "ADDRESSES", "SETTINGS")
 
-#: Without a request for so long, Scheduled Events is disabled for a group.
+#: After this time without a request, Scheduled Events is disabled for a group.
 _DISABLED_AFTER = timedelta(hours=24)
 
 #: Keys that only the service sets.
@@ -277,7 +277,7 @@ def _without_defaults(
 ) -> Mapping[str, Sequence[Table]]:
     """Reduce hosts, groups and VMs to what a fleet file needs to contain.
 
-    Default values are omitted, and so are groups that exist implicitly for one VM.
+    Default values are omitted, as are groups that exist implicitly for one VM.
     """
     alone = {str(vm["name"]).lower() for vm in fleet["vms"] if _is_alone(vm)}
     groups = [group for group in fleet["groups"] if not _is_implied(group, alone)]
@@ -291,7 +291,7 @@ def _is_alone(vm: Table) -> bool:
 
 
 def _is_implied(group: Table, alone: set[str]) -> bool:
-    """Return whether the group exists implicitly, for a VM of the same name."""
+    """Return whether the group exists implicitly, for a VM with the same name."""
     own = str(group["name"]).lower() in alone
     return own and set(_explicit(group)) <= {"name", "kind"}
 
@@ -331,5 +331,5 @@ def _value(value: object) -> str:
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):
         return f"{{ {', '.join(_pairs(value))} }}"
-    # For these values JSON and TOML differ only in one character.
+    # For these values, JSON and TOML differ in only one character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

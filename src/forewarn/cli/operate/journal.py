@@ -1,4 +1,4 @@
-"""`forewarn journal`: search the journal, and follow it."""
+"""`forewarn journal`: search and follow the journal."""
 
 import argparse
 import sys
@@ -135,7 +135,7 @@ def _journal(args: argparse.Namespace) -> int:
 def _entries(api: ControlApi, args: argparse.Namespace) -> Iterator[object]:
     _check_options(args)
     names, times = _name_filters(args), _time_filters(api, args)
-    # --follow shows older entries first, but never those before --after.
+    # --follow shows older entries first, but never entries before --after.
     begin = max(_newest(api), args.after) if args.follow else 0
     if args.last is None:
         query = [*names, *times, ("after", str(args.after))]
@@ -172,7 +172,7 @@ def _newest(api: ControlApi) -> int:
 
 
 def _name_filters(args: argparse.Namespace) -> Query:
-    """Return the query parameters of the options that filter by name."""
+    """Return the query parameters for the options that filter by name."""
     return [
         (name, str(value))
         for option, name in _FILTERS.items()
@@ -181,9 +181,9 @@ def _name_filters(args: argparse.Namespace) -> Query:
 
 
 def _time_filters(api: ControlApi, args: argparse.Namespace) -> Query:
-    """Return the query parameters of --since and --until.
+    """Return the query parameters for --since and --until.
 
-    A duration is subtracted from the service's time, not this machine's.
+    A duration is subtracted from the service's time, not from this machine's time.
     """
     times = {"since": args.since, "until": args.until}
     if any(isinstance(time, int) for time in times.values()):
@@ -206,7 +206,7 @@ def _before(now: datetime, seconds: int, name: str) -> datetime:
 
 
 def _describe(entry: JsonObject) -> str:
-    """Lay out one journal entry in one or two lines."""
+    """Format one journal entry in one or two lines."""
     parts = [
         f"{entry.text('position'):>5}",
         format_time(entry.time("at")) or "",

@@ -1,4 +1,4 @@
-"""`forewarn report`: monthly report, with an audit of the promised notice."""
+"""`forewarn report`: print a monthly report, including an audit of promised notice."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -56,7 +56,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def _report(args: argparse.Namespace) -> int:
-    """Print the report; return 1 if a promise of notice was broken."""
+    """Print the report; return 1 if any notice was shorter than promised."""
     filters = {"month": args.month, "group": args.group}
     query = urlencode({name: value for name, value in filters.items() if value})
     plain = api_of(args).request("GET", f"/v1/report?{query}", timeout=_TIMEOUT)
@@ -232,5 +232,5 @@ def _number(part: JsonObject, name: str) -> int:
 
 @argument
 def _read_month(text: str) -> str:
-    """Parse a month such as 2026-01."""
+    """Parse a month, for example 2026-01."""
     return month_named(text).name

@@ -209,4 +209,4 @@ def _read(api: ControlApi, noun: str, name: str) -> JsonObject:
     except Refused as refusal:
         if refusal.status != 404:
             raise
-        return JsonObject({"name": name})  # already deleted, as a single VM's group
+        return JsonObject({"name": name})  # already deleted with its only VM

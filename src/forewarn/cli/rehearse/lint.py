@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forewarn.testing.lint.evidence import CoursePart
     from forewarn.testing.lint.runner import LintResult
 
-#: An option only for --lint.
+#: An option that is only valid with --lint.
 IGNORE = Option(
     flag="--ignore",
     metavar="RULE",
@@ -35,7 +35,7 @@ _LAST_LINES = 20
 
 
 def lint(args: argparse.Namespace) -> int:
-    """Lint the program of the command line; return 1 if it fails, else 0."""
+    """Lint the program on the command line; return 1 if it fails, otherwise 0."""
     with server_extra("rehearse"):
         from forewarn.testing.lint import report, runner
         from forewarn.testing.lint.evidence import CoursePart

@@ -150,7 +150,7 @@ def _rehearse(args: argparse.Namespace) -> int:
 
 
 def _show_scenarios(args: argparse.Namespace) -> int:
-    with server_extra("rehearse"):  # the zipapp has only the in-VM parts
+    with server_extra("rehearse"):  # the zipapp contains only the in-VM parts
         import forewarn.cli.rehearse.scenarios as scenarios
     if args.check:
         return scenarios.check(args.check, as_json=bool(args.json))

@@ -1,4 +1,4 @@
-"""`forewarn replay`: serve a recording made by `forewarn record`."""
+"""`forewarn replay`: serve a recording from `forewarn record`."""
 
 import argparse
 import sys
@@ -112,7 +112,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    """Serve the recording until a signal, or until it ends with --once."""
+    """Serve the recording until a signal or, with --once, until it ends."""
     if args.loop and args.expect_approval:
         raise WrongUsage("--expect-approval and --loop cannot be used together")
     recording = read_recording(Path(args.recording))
@@ -152,7 +152,7 @@ def _open(
 
 
 class _Display:
-    """Prints what happens, one line at a time, from several threads."""
+    """Prints events one line at a time, from several threads."""
 
     def __init__(self, stop: StopSignal, *, as_json: bool) -> None:
         self._stop = stop
@@ -161,7 +161,7 @@ class _Display:
         self._is_open = Event()
 
     def welcome(self, name: str, playing: "Replay") -> None:
-        """Print the endpoint and how long the replay takes."""
+        """Print the endpoint and the length of the replay."""
         recording, schedule = playing.recording, playing.schedule
         documents = count(len(recording.documents), "document")
         length = format_duration(round(recording.length))
@@ -179,7 +179,7 @@ class _Display:
         self._is_open.set()
 
     def show(self, line: Line, at: datetime) -> None:
-        """Print a line of the recording, but not before the endpoint."""
+        """Print a line of the recording, but never before the endpoint."""
         self._is_open.wait()
         self._write(
             recording_line(line, at), {"at": at.isoformat(), **plain_line(line)}
@@ -200,7 +200,7 @@ class _Display:
         )
 
     def end(self) -> None:
-        """Print that the recording is over, and stop the replay."""
+        """Print that the recording has ended, and stop the replay."""
         self._write("end of the recording", {"over": True})
         self._stop.wake()
 

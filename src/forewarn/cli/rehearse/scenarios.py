@@ -1,4 +1,4 @@
-"""Scenario information of `forewarn rehearse`: --check, --list, --show, --schema."""
+"""Scenario options of `forewarn rehearse`: --check, --list, --show and --schema."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ def check(given: Sequence[str], *, as_json: bool) -> int:
 
 
 def _check(file: str) -> tuple[Mapping[str, object], str]:
-    """Return the result for one file, as JSON and as text."""
+    """Return one file's result, as JSON and as text."""
     try:
         scenario = parser.load_scenario(file)
     except (FaultyFile, NotFound) as error:
@@ -50,7 +50,7 @@ def _summary(scenario: Scenario) -> dict[str, object]:
 
 
 def _count_expectations(scenario: Scenario) -> int:
-    """Count all expectations: an initial poll, those of steps, and permanent ones."""
+    """Count all expectations: the initial poll, those in steps, and permanent ones."""
     always = scenario.throughout
     nothing = Throughout(keeps_running=False)
     permanent = [
@@ -81,6 +81,6 @@ def show(name: str) -> int:
 
 
 def show_schema() -> int:
-    """Print the JSON Schema of scenario files."""
+    """Print the JSON Schema for scenario files."""
     write(json.dumps(schema(), indent=2))
     return 0

@@ -1,4 +1,4 @@
-"""Terminal of a rehearsal: progress, result files, quiet logs, an orderly end."""
+"""Terminal handling for rehearsals: progress, result files, logs, clean exit."""
 
 import argparse
 import logging
@@ -40,12 +40,12 @@ class ProgressScreen:
 
 
 def screen_of(args: argparse.Namespace, steps: int) -> ProgressScreen:
-    """Return a progress display; with --quiet, one that shows nothing."""
+    """Return a progress display; with --quiet, it shows nothing."""
     return ProgressScreen() if args.quiet else screen_on(sys.stderr, steps)
 
 
 def screen_on(stream: IO[str], steps: int) -> ProgressScreen:
-    """Show progress on `stream`: a live line on a terminal, else a log."""
+    """Show progress on `stream`: a live line on a terminal, otherwise a log."""
     kind = _ProgressLine if stream.isatty() else _ProgressLog
     return kind(stream, steps)
 
@@ -99,7 +99,7 @@ class _ProgressLine(ProgressScreen):
 
 
 def _width(stream: IO[str]) -> int:
-    """Return the terminal's width: a wrapped line could not be erased."""
+    """Return the terminal's width; lines that wrap could not be erased."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or columns()
     except OSError:
@@ -110,14 +110,15 @@ def _width(stream: IO[str]) -> int:
 
 
 def open_result_file(name: str | None, cleanup: ExitStack) -> IO[str] | None:
-    """Open the file `name` for writing; None if there is no name.
+    """Open the file `name` for writing; return None if there is no name.
 
-    The file is removed if nothing is written to it: CI systems reject empty reports.
+    The file is removed if nothing is written to it, because CI systems reject empty
+    reports.
     """
     if name is None:
         return None
     try:
-        # "replace", since a scenario's file name may not be valid text.
+        # "replace", because a scenario's file name may not be valid text.
         file = Path(name).open("w", encoding="utf-8", errors="replace")  # noqa: SIM115
     except OSError as error:
         raise CannotStart(f"cannot write {name}: {error.strerror}") from error
@@ -161,7 +162,7 @@ def write_part(title: str, lines: Sequence[str]) -> None:
 def prepare_process() -> None:
     """Keep the service's log off the terminal, and exit cleanly on signals.
 
-    The verdict contains what matters of the log. SIGTERM and SIGHUP also stop the
+    The verdict contains the relevant parts of the log. SIGTERM and SIGHUP also stop the
     program.
     """
     logging.getLogger("forewarn").addHandler(logging.NullHandler())

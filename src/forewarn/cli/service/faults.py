@@ -1,4 +1,4 @@
-"""`forewarn faults`: fault injection into the metadata plane, for rehearsals."""
+"""`forewarn faults`: inject faults into the metadata plane, for rehearsals."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -181,7 +181,7 @@ def _vms(fault: JsonObject) -> str:
 
 
 def _limits(fault: JsonObject) -> str:
-    """Describe how long the fault stays active and how often it applies."""
+    """Describe how long the fault remains active and how often it applies."""
     parts = []
     left, seconds = fault.number("left"), fault.text("left_seconds")
     if left is not None:

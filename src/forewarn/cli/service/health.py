@@ -1,4 +1,4 @@
-"""`forewarn health`: readiness check for scripts and containers."""
+"""`forewarn health`: check readiness, for scripts and containers."""
 
 import argparse
 import time
@@ -46,7 +46,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    """Poll until the service is ready or the time is up."""
+    """Poll until the service is ready or time runs out."""
     api = ControlApi(args.url, None, args.ca)
     until = time.monotonic() + args.wait
     while True:

@@ -1,4 +1,4 @@
-"""`forewarn notify`: notification targets and a test delivery to a webhook."""
+"""`forewarn notify`: list notification targets, or send a webhook a test."""
 
 import argparse
 import time

@@ -1,4 +1,4 @@
-"""`forewarn portal`: the portal's address and the token to sign in with."""
+"""`forewarn portal`: print the portal's address and the token for signing in."""
 
 import argparse
 

@@ -34,10 +34,10 @@ specified with --config.
 
 _log = logging.getLogger(__name__)
 
-_FEWEST_FILES = 64  # the least with which everything works
+_FEWEST_FILES = 64  # the minimum with which everything works
 _LEAST_MEMORY = 512 << 20  # bytes of address space; with less, some starts fail
 _CHECK = 5.0  # seconds between two checks for threads that have ended
-_STOP_LIMIT = 4.0  # seconds until a stop that hangs, as on a slow disk, is cut short
+_STOP_LIMIT = 4.0  # seconds before a hanging stop, as on a slow disk, is cut short
 
 
 def register(subcommands: options.Subcommands) -> None:
@@ -127,7 +127,7 @@ def _give_up(ended: Sequence[str]) -> NoReturn:
 
 
 def _limit_stop() -> None:
-    """Exit soon even if the stop hangs: acknowledged changes are committed."""
+    """Exit soon even if the stop hangs; acknowledged changes are already committed."""
     timer = Timer(_STOP_LIMIT, _cut_stop_short)
     timer.daemon = True
     with suppress(RuntimeError):  # out of threads: the stop has no time limit
@@ -152,7 +152,7 @@ def _exit(code: int) -> NoReturn:
 
 
 def _allow_many_files() -> None:
-    """Raise the limit on open files to its maximum: each connection is a file.
+    """Raise the open file limit to its maximum, because each connection is a file.
 
     Raise `CannotStart` if the maximum is too low.
     """
@@ -168,7 +168,7 @@ def _allow_many_files() -> None:
 
 
 def _refuse_little_memory() -> None:
-    """Raise `CannotStart` if the memory limit is too low: libraries would abort."""
+    """Raise `CannotStart` if the memory limit is so low that libraries would abort."""
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if resource.RLIM_INFINITY != soft < _LEAST_MEMORY:
         raise CannotStart(
@@ -179,7 +179,7 @@ def _refuse_little_memory() -> None:
 
 
 def _print_addresses(metadata: Sequence[str], control: str, *, as_json: bool) -> None:
-    """Print the addresses of both planes; serve even if they cannot be printed."""
+    """Print the addresses of both planes; keep serving even if printing fails."""
     lines = [*(f"metadata  {address}" for address in metadata), f"control   {control}"]
     addresses = {"metadata": [*metadata], "control": control}
     text = json.dumps(addresses) if as_json else "\n".join(lines)
@@ -200,6 +200,6 @@ def _start_log(config: Config) -> None:
     log_to_stderr(config.log_format, config.log_level, text)
     for library in ("alembic", "uvicorn"):
         logging.getLogger(library).setLevel(logging.WARNING)
-    # Its warnings about lost connections repeat errors that we report.
+    # Its warnings about lost connections duplicate errors that we report.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
     logging.getLogger(NOTIFICATIONS).setLevel(logging.INFO)  # at any log level

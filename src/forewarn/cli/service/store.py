@@ -1,4 +1,4 @@
-"""`forewarn store`: check, upgrade and back up the database of the service."""
+"""`forewarn store`: check, upgrade and back up the service's database."""
 
 import argparse
 import os
@@ -137,7 +137,7 @@ def _upgrade(args: argparse.Namespace) -> int:
 
 
 def _backup(args: argparse.Namespace) -> int:
-    """Copy a SQLite database; show the command for any other."""
+    """Copy a SQLite database; for any other, show the backup command."""
     url, target = _url(args), Path(args.file)
     if url == "memory":
         raise InvalidInput(f"nothing to back up: {_MEMORY}")

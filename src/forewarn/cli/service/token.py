@@ -100,7 +100,7 @@ def _create(args: argparse.Namespace) -> int:
     if args.json:
         write_json(api.request("POST", "/v1/tokens", body))
         return 0
-    now = api.now()  # requested first: if it failed later, the token would be lost
+    now = api.now()  # requested first: if this failed later, the token would be lost
     token = object_from(api.request("POST", "/v1/tokens", body))
     # The token alone is on standard output, for $(forewarn token create ...).
     about = (

@@ -1,1 +1,1 @@
-"""HTTP/1.1 connections of the client, blocking and asyncio."""
+"""The client's HTTP/1.1 connections, blocking and asyncio."""

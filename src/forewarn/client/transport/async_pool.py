@@ -15,10 +15,10 @@ _Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class AsyncConnectionPool(BasePool):
-    """Pool of connections to one service; each request has its own."""
+    """A pool of connections to one service; each request has its own connection."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
-        """Allow `connect_timeout` seconds to connect, within a request's timeout."""
+        """Limit connecting to `connect_timeout` seconds, within a request's timeout."""
         super().__init__(endpoint, connect_timeout=connect_timeout)
         self._idle: list[_Streams] = []
         self._busy: set[_Streams] = set()
@@ -26,14 +26,14 @@ class AsyncConnectionPool(BasePool):
         self._loop: asyncio.AbstractEventLoop | None = None  # None before the first use
 
     async def send(self, request: ClientRequest) -> HttpResponse:
-        """Send one request; every failure is raised as a `ForewarnError`."""
+        """Send one request; raise every failure as a `ForewarnError`."""
         self._use_running_loop()
         with self._explained_errors(request.timeout):
             async with asyncio.timeout(request.timeout):
                 return await self._send_bytes(self._bytes_of(request))
 
     async def pause(self, seconds: float) -> ClientClosed | None:
-        """Wait; return `ClientClosed` early if the client is closed meanwhile."""
+        """Wait; return `ClientClosed` early if the client is closed in the meantime."""
         self._use_running_loop()
         try:
             async with asyncio.timeout(seconds):
@@ -99,7 +99,7 @@ class AsyncConnectionPool(BasePool):
             while not parser.is_complete:
                 part = await reader.read(_READ_SIZE)
                 if not part:
-                    self._check_open()  # else the response seems to end
+                    self._check_open()  # otherwise the response seems to end
                 parser.feed(part)
             response = parser.response(time.monotonic())
         except BaseException:
@@ -115,7 +115,7 @@ class AsyncConnectionPool(BasePool):
 
 
 async def _is_quiet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Return whether neither unexpected data nor an end of stream has arrived."""
+    """Return True if no unexpected data or end of stream has arrived."""
     try:
         await asyncio.sleep(0)  # so that the event loop reads available data
         async with asyncio.timeout(0):

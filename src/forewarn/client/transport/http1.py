@@ -1,7 +1,7 @@
-"""HTTP/1.1 for clients, without I/O: request bytes out, a response parsed from bytes.
+"""HTTP/1.1 for clients, without I/O: builds request bytes and parses response bytes.
 
-1. Nothing here waits or opens anything; bytes come in, a response comes out.
-2. An incomplete response raises `Lost`, an invalid one `Misunderstood`.
+1. Nothing here waits or opens anything.
+2. An incomplete response raises `Lost`, and an invalid one raises `Misunderstood`.
 3. A response that is too large is rejected before it is stored.
 
 The standard library's client would work, but it imports TLS and MIME. That doubles the
@@ -15,7 +15,7 @@ from forewarn.errors import Lost, Misunderstood
 
 MAX_BODY = 16 * 1024 * 1024  # bytes of a body; a document has a few thousand
 _MAX_HEAD = 64 * 1024  # bytes of a head, or of a line in a chunked body
-_MAX_INTERIM = 100  # responses with a status of 1xx before the final one
+_MAX_INTERIM = 100  # responses with a 1xx status before the final response
 _MAX_LINES = 1024 * 1024  # bytes of all chunk sizes and trailers together
 _NO_BODY = (204, 304)
 _HEX = frozenset(b"0123456789abcdefABCDEF")
@@ -43,18 +43,18 @@ def request_bytes(
 
 
 class ResponseParser:
-    """Parser of one response that takes bytes as they arrive."""
+    """A parser for one response; accepts bytes as they arrive."""
 
     def __init__(self) -> None:
         """Expect the first byte."""
         self.is_complete = False
-        self.stays_open = False  # the connection can be reused
-        self.has_begun = False  # at least one byte has arrived
+        self.stays_open = False  # whether the connection can be reused
+        self.has_begun = False  # whether at least one byte has arrived
         self._status = 0
         self._headers: Mapping[str, str] = {}
         self._body = bytearray()
-        self._rest = bytearray()  # received, not parsed yet
-        self._left: int | None = None  # bytes to come; None if until it closes
+        self._rest = bytearray()  # received but not parsed yet
+        self._left: int | None = None  # bytes to come; None: until closed
         self._is_chunked = False
         self._in_chunk = False
         self._in_trailers = False
@@ -187,7 +187,7 @@ class ResponseParser:
         return line is not None
 
     def _line(self) -> bytes | None:
-        """Return the next line; None if its end has not arrived."""
+        """Return the next line, or None if its end has not arrived."""
         end = self._rest.find(b"\r\n")
         if end < 0:
             self._check_head_size()

@@ -1,4 +1,4 @@
-"""Blocking connection pool for one service, and the errors of failed connections."""
+"""Blocking connection pool for one service, and errors of failed connections."""
 
 import os
 import socket
@@ -15,16 +15,16 @@ from forewarn.errors import ClientClosed, Lost, Misunderstood, Unreachable
 
 _READ_SIZE = 65_536  # bytes per read
 
-#: Seconds of one wait; a longer one has several, between which Python handles Ctrl-C.
+#: Seconds of a single wait; longer waits are split so that Python can handle Ctrl-C.
 #: On Windows, Ctrl-C does not interrupt a system call.
 _LONGEST_WAIT = 0.5 if sys.platform == "win32" else float("inf")
 
 
 class BasePool:
-    """The part of a pool without I/O: its requests and its errors."""
+    """The part of a pool without I/O: its requests and errors."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
-        """Allow `connect_timeout` seconds to connect, within a request's timeout."""
+        """Limit connecting to `connect_timeout` seconds, within a request's timeout."""
         self._endpoint = endpoint
         self._connect_timeout = connect_timeout
         self._is_closed = False
@@ -64,10 +64,10 @@ class BasePool:
 
 
 class ConnectionPool(BasePool):
-    """Pool of connections to `endpoint`; connects when the first request is sent."""
+    """A pool of connections to `endpoint`; connects when the first request is sent."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
-        """Allow `connect_timeout` seconds to connect, within a request's timeout."""
+        """Limit connecting to `connect_timeout` seconds, within a request's timeout."""
         super().__init__(endpoint, connect_timeout=connect_timeout)
         self._lock = Lock()
         self._idle: list[socket.socket] = []
@@ -76,13 +76,13 @@ class ConnectionPool(BasePool):
         self._process = os.getpid()
 
     def send(self, request: ClientRequest) -> HttpResponse:
-        """Send one request; every failure is raised as a `ForewarnError`."""
+        """Send one request; raise every failure as a `ForewarnError`."""
         deadline = time.monotonic() + request.timeout
         with self._explained_errors(request.timeout):
             return self._send_bytes(self._bytes_of(request), deadline)
 
     def pause(self, seconds: float) -> ClientClosed | None:
-        """Wait; return `ClientClosed` early if the client is closed meanwhile."""
+        """Wait; return `ClientClosed` early if the client is closed in the meantime."""
         deadline = time.monotonic() + seconds
         while not self._closing.wait(min(seconds, _LONGEST_WAIT)):
             seconds = deadline - time.monotonic()
@@ -125,12 +125,12 @@ class ConnectionPool(BasePool):
     ) -> HttpResponse:
         try:
             connection.settimeout(_left(deadline))
-            with suppress(ConnectionError):  # a response may already be there
+            with suppress(ConnectionError):  # a response may already have arrived
                 connection.sendall(data)
             while not parser.is_complete:
                 part = self._receive(connection, deadline)
                 if not part:
-                    self._check_open()  # else the response seems to end
+                    self._check_open()  # otherwise the response seems to end
                 parser.feed(part)
             received_at = time.monotonic()
         except BaseException:
@@ -140,13 +140,13 @@ class ConnectionPool(BasePool):
         return parser.response(received_at)
 
     def _receive(self, connection: socket.socket, deadline: float) -> bytes:
-        """Wait for bytes until `deadline`; empty if the connection ended."""
+        """Wait for bytes until `deadline`; return no bytes if the connection ended."""
         while True:
             connection.settimeout(min(_left(deadline), _LONGEST_WAIT))
             try:
                 return connection.recv(_READ_SIZE)
             except TimeoutError as error:
-                if error.errno is not None:  # of the network, not of this wait
+                if error.errno is not None:  # a network timeout, not this wait's
                     raise
             self._check_open()  # `close` may not wake a wait on Windows
 
@@ -188,18 +188,18 @@ class ConnectionPool(BasePool):
         connection.close()
 
     def _drop_after_fork(self) -> None:
-        """Drop the connections of the parent process after a fork."""
+        """After a fork, drop the connections of the parent process."""
         if self._process == os.getpid():
             return
         for connection in (*self._idle, *self._busy):
-            connection.close()  # closes this copy only; the parent's stays open
+            connection.close()  # closes only this copy; the parent's stays open
         self._idle.clear()
         self._busy.clear()
         self._process = os.getpid()
 
 
 def _is_quiet(idle: socket.socket) -> bool:
-    """Return whether neither unexpected data nor an end of stream has arrived."""
+    """Return True if no unexpected data or end of stream has arrived."""
     idle.settimeout(0)
     try:
         idle.recv(1, socket.MSG_PEEK)
@@ -220,7 +220,7 @@ def _left(deadline: float) -> float:
 def _connection_error(
     error: OSError, endpoint: Endpoint, seconds: float
 ) -> Unreachable:
-    """Return an error that explains what is wrong with a connection and what to do."""
+    """Return an error that explains a connection problem and how to fix it."""
     if isinstance(error, ConnectionRefusedError):
         return Unreachable(
             f"{endpoint} refused the connection; check that the metadata service runs"

@@ -1,12 +1,12 @@
-"""Announcement: an order becomes maintenance operations and events.
+"""Announcement: turn an order into maintenance operations and events.
 
-1. One unit of work is one maintenance. A host is one unit. VMs named individually or by
-   group are split by group and update domain. VMs of a degraded host are also split by
-   audience, so that each audience decides for itself.
-2. No event lists VMs of two update domains or of two audiences.
+1. One unit of work is one maintenance operation. A host is one unit. VMs named
+   individually or by group are split by group and update domain. VMs on a degraded host
+   are also split by audience, so that each audience decides for itself.
+2. No event lists VMs from two update domains or from two audiences.
 3. User operations, Preempt and Terminate affect one VM each.
-4. A deallocated VM runs nowhere: maintenance of its host or group does not affect it,
-   and none can be announced for it by name.
+4. A deallocated VM is not on any host. Maintenance on its host or group does not affect
+   it, and none can be announced for it by name.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ _DESCRIPTIONS: Mapping[Cause, str] = {
     ),
 }  # any other cause: no description
 
-#: User operations, and the group setting that approves each in advance.
+#: User operations, and the group settings that approve them in advance.
 _USER_OPERATIONS: Mapping[Cause, AutoApproval | None] = {
     Cause.USER_RESTART: AutoApproval.USER_REBOOT,
     Cause.USER_REDEPLOY: AutoApproval.USER_REDEPLOY,
@@ -85,12 +85,12 @@ class Order:
     emergency: bool = False
     ignore_blockers: bool = False
     at_once: bool = False  # start without notice
-    removes: bool = False  # its VMs leave the fleet when it completes
+    removes: bool = False  # VMs leave the fleet when it completes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WorkUnit:
-    """The VMs that one maintenance affects, split into its events."""
+    """The VMs that one maintenance operation affects, split into events."""
 
     host: str | None
     events: tuple[tuple[VM, ...], ...]
@@ -130,19 +130,19 @@ def announce(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -
 
 
 def running(vms: Sequence[VM]) -> Sequence[VM]:
-    """Return those of `vms` that are not deallocated."""
+    """Return the VMs in `vms` that are not deallocated."""
     return [vm for vm in vms if not vm.deallocated]
 
 
 def deallocated(vm: VM) -> Conflict:
-    """Return the error for maintenance of a deallocated VM."""
+    """Return the error for maintenance on a deallocated VM."""
     return Conflict(
         f"{vm.name} is deallocated; start it first: `forewarn vm start {vm.name}`"
     )
 
 
 def announce_into(builder: StepBuilder, order: Order, vms: Sequence[VM]) -> None:
-    """Announce `order` as part of `builder`."""
+    """Announce `order` as part of the step that `builder` builds."""
     check_order(order)
     context = builder.context
     is_one_by_one = order.source is EventSource.USER or order.type in (
@@ -169,7 +169,7 @@ def announce_into(builder: StepBuilder, order: Order, vms: Sequence[VM]) -> None
 
 
 def is_user_operation(maintenance: Maintenance) -> bool:
-    """Whether it is a restart, redeploy or reimage that a user requested."""
+    """Return whether this is a restart, redeploy or reimage that a user requested."""
     return (
         maintenance.source is EventSource.USER and maintenance.cause in _USER_OPERATIONS
     )
@@ -183,7 +183,7 @@ def _split_into_units(
 ) -> Iterator[_WorkUnit]:
     """Split `vms` into units of work.
 
-    All VMs of a `host` are one unit, unless `is_one_by_one`.
+    All VMs on a `host` form one unit, unless `is_one_by_one`.
     """
     if not vms:
         return
@@ -224,7 +224,7 @@ def _by_host(vms: Sequence[VM]) -> Iterator[_WorkUnit]:
 
 
 def _by_audience(unit: _WorkUnit, groups: Mapping[str, Group]) -> _WorkUnit:
-    """Split the events of isolated groups, so that each names one VM."""
+    """Split the events of isolated groups so that each event lists one VM."""
     events: list[tuple[VM, ...]] = []
     for vms in unit.events:
         events += [(vm,) for vm in vms] if groups[vms[0].group].isolated else [vms]
@@ -274,9 +274,9 @@ def _maintenance(
 def _eviction_policy(
     slice_: Slice, order: Order, unit: _WorkUnit
 ) -> EvictionPolicy | None:
-    """Return the fate of the VM of a Preempt; None if it just stays.
+    """Return what happens to the VM of a Preempt, or None if it stays.
 
-    It is decided now, so that later changes of the fleet file do not affect it.
+    The policy is fixed now, so that later changes to the fleet file do not affect it.
     """
     if order.type is not EventType.PREEMPT:
         return None
@@ -335,7 +335,10 @@ def _not_before(
     minimum: timedelta,
     now: datetime,
 ) -> datetime | None:
-    """Return when it may start without approval; None for at once, without notice."""
+    """Return when the maintenance may start without approval.
+
+    None means immediately, without notice.
+    """
     if _starts_at_once(slice_, order, unit, cause, now):
         return None
     earliest = whole_second(now + minimum)
@@ -391,7 +394,7 @@ def _approvals_by_policy(
 
 
 def whole_second(moment: datetime) -> datetime:
-    """Round up to a whole second, the precision of the wire.
+    """Round up to a whole second, the precision of the protocol.
 
     The published time is then exactly the stored time.
     """

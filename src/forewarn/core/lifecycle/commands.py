@@ -1,4 +1,4 @@
-"""Commands: on a maintenance, on polls and outages, and on the driver's work.
+"""Commands for maintenance operations, polls, outages and the driver's work.
 
 1. Every command makes its own change and then settles the rest (`settlement`): finished
    maintenance completes, due maintenance starts, and new documents are published.
@@ -30,7 +30,7 @@ def tick(slice_: Slice, context: Context) -> Step:
 def approve(
     slice_: Slice, context: Context, event_ids: Sequence[str], *, via: Via
 ) -> Step:
-    """Approve those of `event_ids` that are not approved yet."""
+    """Approve the events in `event_ids` that are not approved yet."""
     builder = StepBuilder(slice_, context)
     requested = set(event_ids)
     for maintenance in slice_.maintenances.values():
@@ -64,7 +64,7 @@ def check_may_approve(
 
 
 def check_is_live(maintenance: Maintenance, event_id: str) -> None:
-    """Raise `TooLate` if the event is gone."""
+    """Raise `TooLate` if the event no longer exists."""
     if not maintenance.phase.is_live:
         raise TooLate(
             f"{event_id} has ended; its maintenance operation is {maintenance.phase}"
@@ -76,7 +76,7 @@ def check_is_live(maintenance: Maintenance, event_id: str) -> None:
 def cancel(
     slice_: Slice, context: Context, maintenance_id: str, *, reason: str | None
 ) -> Step:
-    """Cancel the maintenance; possible only before it has started."""
+    """Cancel the maintenance operation; this is possible only before it has started."""
     builder = StepBuilder(slice_, context)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.CANCELED:
@@ -96,7 +96,7 @@ def cancel(
 
 
 def complete(slice_: Slice, context: Context, maintenance_id: str) -> Step:
-    """Treat the work as done and the duration as over."""
+    """Mark the work as done and the duration as elapsed."""
     builder = StepBuilder(slice_, context)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.COMPLETED:
@@ -112,7 +112,7 @@ def complete(slice_: Slice, context: Context, maintenance_id: str) -> Step:
 
 
 def retry(slice_: Slice, context: Context, maintenance_id: str) -> Step:
-    """Have the driver retry the remaining work of a stuck maintenance."""
+    """Have the driver retry the remaining work of a stuck maintenance operation."""
     builder = StepBuilder(slice_, context)
     _refuse_unless_stuck(slice_.maintenance(maintenance_id), "retry")
     builder.record(
@@ -124,7 +124,7 @@ def retry(slice_: Slice, context: Context, maintenance_id: str) -> Step:
 def close(
     slice_: Slice, context: Context, maintenance_id: str, *, reason: str | None
 ) -> Step:
-    """Give up on a stuck maintenance."""
+    """Give up on a stuck maintenance operation."""
     builder = StepBuilder(slice_, context)
     _refuse_unless_stuck(slice_.maintenance(maintenance_id), "close")
     builder.record(
@@ -139,7 +139,7 @@ def close(
 
 
 def listen(slice_: Slice, context: Context, groups: Iterable[str]) -> Step:
-    """Enable Scheduled Events, with a new epoch, for the disabled ones of `groups`."""
+    """Enable Scheduled Events, with a new epoch, for the disabled `groups`."""
     builder, epoch = StepBuilder(slice_, context), context.new_epoch()
     for name in groups:
         if not slice_.groups[name].is_enabled(context.now, slice_.outages):
@@ -213,7 +213,7 @@ def retry_automatically(slice_: Slice, context: Context, maintenance_id: str) ->
 
 
 def is_work_open(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
-    """Whether the driver should be called now."""
+    """Return whether the driver should be called now."""
     opens = policy.work_opens_at(maintenance, rules)
     return (
         maintenance.phase is Phase.STARTED
@@ -225,9 +225,9 @@ def is_work_open(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
 
 
 def is_work_wanted(maintenance: Maintenance, vms: Sequence[str]) -> bool:
-    """Whether work on `vms` is still wanted.
+    """Return whether work on `vms` is still wanted.
 
-    A driver call whose VMs are all done may continue, to clean up.
+    A driver call may continue after all of its VMs are done, in order to clean up.
     """
     if maintenance.completed_by is not None or maintenance.phase is Phase.FAILED:
         return False
@@ -238,9 +238,10 @@ def is_work_wanted(maintenance: Maintenance, vms: Sequence[str]) -> bool:
 def in_turns(
     waiting: Iterable[Maintenance], last: Iterable[str]
 ) -> Sequence[Maintenance]:
-    """Order work so that groups take turns; `last` are the groups of the last calls.
+    """Order work so that groups take turns; `last` lists the groups of the last calls.
 
-    Otherwise a group that restarts all its VMs would keep the driver from all others.
+    Without turns, a group that restarts all its VMs would block driver calls for all
+    others.
     """
     turns = Counter(last)
     ranked = []
@@ -252,7 +253,7 @@ def in_turns(
 
 
 def is_retry_left(maintenance: Maintenance, rules: Rules) -> bool:
-    """Whether it is stuck and an automatic retry is left."""
+    """Return whether the maintenance is stuck and an automatic retry is left."""
     return (
         maintenance.phase is Phase.STARTED
         and maintenance.stuck_since is not None
@@ -264,17 +265,17 @@ def is_retry_left(maintenance: Maintenance, rules: Rules) -> bool:
 
 
 class PossibleCommand(StrEnum):
-    """A command for a maintenance or its events."""
+    """A command for a maintenance operation or its events."""
 
-    #: Approve one of its events.
+    #: Approve one of the events.
     APPROVE = "approve"
-    #: Cancel it.
+    #: Cancel the maintenance.
     CANCEL = "cancel"
-    #: Treat its work as done and its duration as over.
+    #: Mark the work as done and the duration as elapsed.
     COMPLETE = "complete"
     #: Call the driver again.
     RETRY = "retry"
-    #: Give up on it.
+    #: Give up on the maintenance.
     CLOSE = "close"
 
 

@@ -1,4 +1,4 @@
-"""The Scheduled Events document of an audience, and the events in a notification."""
+"""The Scheduled Events document of an audience, and the events in notifications."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -16,13 +16,13 @@ STATUS = {
 
 
 class EventOutcome(StrEnum):
-    """The status of an event; the metadata endpoint has only the first two."""
+    """The status of an event; the metadata endpoint shows only the first two."""
 
-    #: Announced, not started yet.
+    #: Announced but not started.
     SCHEDULED = "Scheduled"
     #: In progress.
     STARTED = "Started"
-    #: Started and over, even if the operator gave up on it.
+    #: Started and finished, even if the operator gave up on it.
     COMPLETED = "Completed"
     #: Canceled or withdrawn before it started.
     CANCELED = "Canceled"
@@ -33,8 +33,8 @@ def views(
 ) -> Mapping[str, tuple[ScheduledEvent, ...]]:
     """Return the events that each of `audiences` sees, by the audience's name.
 
-    Each event is read once, not once per audience: an isolated group has as many
-    audiences as VMs, and a maintenance may have an event for each.
+    Each event is read only once, because an isolated group has as many audiences as
+    VMs, and a maintenance operation may have an event for each.
     """
     keys = {audience.name: (audience.group, audience.vm) for audience in audiences}
     shown: dict[tuple[str, str | None], list[ScheduledEvent]] = {
@@ -52,7 +52,7 @@ def views(
 
 
 def is_shown(event: Event, audience: Audience) -> bool:
-    """Whether `audience` sees `event` while it is live."""
+    """Return whether `audience` sees `event` while it is live."""
     if event.group != audience.group:
         return False
     return audience.vm is None or audience.vm in event.resources
@@ -61,7 +61,7 @@ def is_shown(event: Event, audience: Audience) -> bool:
 def notified_events(
     fact: f.Fact, maintenance: Maintenance
 ) -> tuple[ScheduledEvent, ...]:
-    """Return the events of `maintenance` as `fact` left them."""
+    """Return the events of `maintenance` in their state after `fact`."""
     return tuple(
         _scheduled_event(maintenance, event, _outcome(fact, event, maintenance).value)
         for event in maintenance.events
@@ -136,7 +136,7 @@ def _is_withdrawn_by(fact: f.Fact, event: Event, maintenance: Maintenance) -> bo
     if isinstance(fact, f.Announced):
         return False
     if isinstance(fact, f.Approved | f.VmsLeft):
-        return withdrawn_at < fact.at  # facts at the same time came before it
+        return withdrawn_at < fact.at  # earlier facts with the same time came before it
     if isinstance(fact, f.Withdrawn) and withdrawn_at == fact.at:
         order = [listed.id for listed in maintenance.events]  # the order of withdrawal
         return fact.event in order[order.index(event.id) :]

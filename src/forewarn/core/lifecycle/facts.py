@@ -1,8 +1,8 @@
 """Facts: the kinds of journal entries, named in the past tense.
 
-1. Facts are complete: `transitions.apply` rebuilds the state from them alone.
-2. Each has a version, raised when its fields change their meaning, so that old journals
-   can still be read.
+1. Facts are complete: `transitions.apply` rebuilds the state from facts alone.
+2. Each kind has a version, which is raised when its fields change their meaning, so
+   that old journals can still be read.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Enabled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announced:
-    """A maintenance was announced."""
+    """A maintenance operation was announced."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -68,7 +68,7 @@ class Approved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VmsLeft:
-    """VMs of a live maintenance left the fleet, or the host that it is for."""
+    """VMs under live maintenance left the fleet or their host."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -89,7 +89,7 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """A maintenance started; the driver may act."""
+    """A maintenance operation started, and the driver may act."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -119,7 +119,7 @@ class WorkDone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkFailed:
-    """The driver failed; the maintenance is stuck."""
+    """The driver failed, so the maintenance is stuck."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -130,18 +130,18 @@ class WorkFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkPrinted:
-    """A driver call ended and printed this output."""
+    """A driver call ended with this output."""
 
     version: ClassVar[int] = 1
     at: datetime
     maintenance: str
     attempt: int
-    output: str  # only the end of it
+    output: str  # only the end of the output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkRetried:
-    """The remaining work will be attempted again."""
+    """The remaining work will be retried."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -151,7 +151,7 @@ class WorkRetried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkEnded:
-    """The operator declared the work done and the duration over."""
+    """The operator marked the work as done and the duration as elapsed."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -162,7 +162,7 @@ class WorkEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """A maintenance is over; its events are gone."""
+    """A maintenance operation completed, and its events are gone."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -171,7 +171,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canceled:
-    """A maintenance was canceled before it started."""
+    """A maintenance operation was canceled before it started."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -182,7 +182,7 @@ class Canceled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
-    """The operator gave up on a stuck maintenance."""
+    """The operator gave up on a stuck maintenance operation."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -237,7 +237,7 @@ class TokenCreated:
     version: ClassVar[int] = 1
     at: datetime
     by: str
-    token: str  # its id, which grants no access
+    token: str  # the ID, which grants no access
     name: str
     role: Role
     group: str | None = None  # None if for all groups
@@ -268,7 +268,7 @@ class AccessRefused:
     refusals: tuple[RefusedToken, ...]
 
 
-#: Facts about one maintenance.
+#: Facts about one maintenance operation.
 MaintenanceFact: TypeAlias = (
     Announced
     | Approved

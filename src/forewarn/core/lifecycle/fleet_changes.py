@@ -1,4 +1,4 @@
-"""Fleet changes: the difference between two fleets, and what live events forbid."""
+"""Fleet changes: differences between fleets, and changes that live events block."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,9 +26,9 @@ _Thing = TypeVar("_Thing")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The difference between two fleets, as pairs of old and new.
+    """The differences between two fleets, as pairs of an old and a new item.
 
-    The old one is None if it was added, the new one if it was removed.
+    The old item is None if it was added, and the new item is None if it was removed.
     """
 
     hosts: tuple[tuple[Host | None, Host | None], ...] = ()
@@ -36,12 +36,12 @@ class Difference:
     vms: tuple[tuple[VM | None, VM | None], ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether the fleets differ."""
+        """Return whether the fleets differ."""
         return bool(self.hosts or self.groups or self.vms)
 
     @property
     def groups_touched(self) -> frozenset[str]:
-        """Every group that differs, or has a VM that does."""
+        """Every group that differs or has a VM that differs."""
         names = {version.name for pair in self.groups for version in pair if version}
         names |= {version.group for pair in self.vms for version in pair if version}
         return frozenset(names)
@@ -92,7 +92,7 @@ def _pairs(
 
 
 def refuse_large_removal(current: Fleet, changes: Difference) -> None:
-    """Raise `Conflict` if more than a tenth of the VMs would be removed."""
+    """Raise `Conflict` if the change would remove more than a tenth of the VMs."""
     removed = sum(1 for _, new in changes.vms if new is None)
     if removed * 10 > len(current.vms):
         raise Conflict(
@@ -102,7 +102,7 @@ def refuse_large_removal(current: Fleet, changes: Difference) -> None:
 
 
 def change(slice_: Slice, context: Context, changes: Difference) -> Step:
-    """Apply the difference `changes` to the fleet."""
+    """Apply the differences in `changes` to the fleet."""
     _refuse_under_events(slice_, changes)
     builder = StepBuilder(slice_, context)
     builder.record(*_facts(_without_busy(slice_, changes), context))
@@ -119,7 +119,7 @@ def change(slice_: Slice, context: Context, changes: Difference) -> Step:
 
 
 def consequences(step: Step) -> Iterator[str]:
-    """Describe the effects of a fleet change on announced maintenance."""
+    """Describe how a fleet change affects announced maintenance."""
     for fact in step.facts:
         if isinstance(fact, VmsLeft):
             gone = join_names(fact.vms)
@@ -134,7 +134,7 @@ def consequences(step: Step) -> Iterator[str]:
 
 
 def _without_busy(slice_: Slice, changes: Difference) -> Difference:
-    """Keep the group of a standalone VM until its started maintenance is over."""
+    """Keep the group of a standalone VM until its started maintenance has ended."""
 
     groups = tuple(
         (old, new)
@@ -180,7 +180,7 @@ def _chunks(things: Sequence[_Thing]) -> Iterator[tuple[_Thing, ...]]:
 
 
 def _refuse_under_events(slice_: Slice, changes: Difference) -> None:
-    """Raise `InUse` if a live event forbids the change."""
+    """Raise `InUse` if a live event blocks the change."""
     for old_vm, new_vm in changes.vms:
         if old_vm is not None and new_vm is not None:
             _refuse_if_listed(slice_, old_vm, new_vm)
@@ -195,7 +195,7 @@ def _refuse_under_events(slice_: Slice, changes: Difference) -> None:
 
 
 def _refuse_other_spelling(slice_: Slice, changes: Difference) -> None:
-    """Refuse a new group with the name of one kept until its work is over."""
+    """Refuse a new group whose name differs only in case from a group still in use."""
     new_names = {fold_name(new.name) for old, new in changes.groups if new and not old}
     for old, new in changes.groups:
         if old is not None and new is None and fold_name(old.name) in new_names:

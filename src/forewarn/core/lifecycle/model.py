@@ -1,4 +1,4 @@
-"""Maintenance, its events, and the slice of the state that commands work on."""
+"""Maintenance operations, their events, and the slice of state for commands."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,9 +13,9 @@ from forewarn.protocol.types import EventSource, EventType
 
 
 class Phase(StrEnum):
-    """The phase of a maintenance; the last three are final."""
+    """The phase of a maintenance operation; the last three phases are final."""
 
-    #: Announced; the notice period is running, or it is blocked.
+    #: Announced: the notice period is running, or the start is blocked.
     SCHEDULED = "SCHEDULED"
     #: The driver may act.
     STARTED = "STARTED"
@@ -23,17 +23,17 @@ class Phase(StrEnum):
     COMPLETED = "COMPLETED"
     #: Canceled before it started.
     CANCELED = "CANCELED"
-    #: Started, then given up by the operator.
+    #: Started, and later given up by the operator.
     FAILED = "FAILED"
 
     @property
     def is_live(self) -> bool:
-        """Whether events in this phase are part of the document."""
+        """Return whether events in this phase are part of the document."""
         return self in (Phase.SCHEDULED, Phase.STARTED)
 
 
 class Cause(StrEnum):
-    """The cause of a maintenance."""
+    """The cause of a maintenance operation."""
 
     #: Planned work on the platform.
     PLATFORM = "platform"
@@ -43,24 +43,24 @@ class Cause(StrEnum):
     HOST_FAILURE = "host-failure"
     #: A user requested a restart.
     USER_RESTART = "user-restart"
-    #: A user requested a redeploy.
+    #: A spot VM is evicted.
     USER_REDEPLOY = "user-redeploy"
     #: A spot VM is reclaimed.
     EVICTION = "eviction"
     #: A VM is deleted.
     SCALE_IN = "scale-in"
-    #: A VM gets a new image.
+    #: A VM is reimaged.
     REIMAGE = "reimage"
 
 
 class Via(StrEnum):
-    """The channel through which an approval came."""
+    """The channel of an approval."""
 
     #: A VM's POST to the metadata endpoint.
     METADATA = "metadata"
     #: The control API.
     CONTROL = "control"
-    #: The API in the style of Azure Resource Manager.
+    #: The Azure Resource Manager API.
     ARM = "arm"
     #: A setting of the group.
     POLICY = "policy"
@@ -68,20 +68,20 @@ class Via(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """The part of a maintenance that one audience sees.
+    """The part of a maintenance operation that one audience sees.
 
-    A group that was isolated after the announcement keeps the events that it had.
+    A group that became isolated after the announcement keeps its events.
     """
 
     id: str
     group: str
     resources: tuple[str, ...]
-    paas: tuple[str, ...] = ()  # those of `resources` that are PaaS
+    paas: tuple[str, ...] = ()  # the PaaS VMs in `resources`
     update_domain: int | None = None  # None if its VMs have none
     approved_by: str | None = None  # name of a VM or token
     approved_via: Via | None = None  # None if not approved
     approved_at: datetime | None = None
-    withdrawn_at: datetime | None = None  # None if some of its VMs are still there
+    withdrawn_at: datetime | None = None  # None while any of its VMs remain
     #: Whether its group was disabled when it was announced.
     disabled: bool = field(default=False, metadata={FORMERLY: "silent"})
 
@@ -97,8 +97,8 @@ class Maintenance:
     host: str | None = None  # None if announced for VMs or a group
     vms: tuple[str, ...]
     not_before: datetime
-    at_once: bool = False  # without notice; NotBefore is blank in the document
-    promised: int = 0  # seconds of notice that outages do not count toward
+    at_once: bool = False  # immediate; NotBefore is blank in the document
+    promised: int = 0  # seconds of notice, excluding outages
     duration: int = -1  # seconds; -1 if unknown
     description: str = ""
     reason: str | None = None
@@ -109,15 +109,15 @@ class Maintenance:
     phase: Phase = Phase.SCHEDULED
     started_at: datetime | None = None
     ended_at: datetime | None = None
-    coupled: tuple[str, ...] = ()  # ids of Terminates that an approved one waits for
+    coupled: tuple[str, ...] = ()  # IDs of Terminates that an approved one awaits
     attempt: int = 0  # number of driver calls
     tries: int = 0  # driver calls since the last manual retry
     done: tuple[str, ...] = ()  # VMs reported done
     left: tuple[str, ...] = ()  # VMs that left the fleet, or the host before the start
     stuck_since: datetime | None = None
-    removes: bool = False  # its VMs leave the fleet when it completes
-    deallocates: bool = False  # its VMs are deallocated when it completes
-    completed_by: str | None = None  # who declared work and duration over
+    removes: bool = False  # VMs leave the fleet when it completes
+    deallocates: bool = False  # VMs are deallocated when it completes
+    completed_by: str | None = None  # who marked the work as done
     events: tuple[Event, ...]
 
     @property
@@ -137,12 +137,12 @@ class Maintenance:
 
     @property
     def is_approved(self) -> bool:
-        """Whether all live events have been approved."""
+        """Return whether all live events have been approved."""
         return not self.unapproved
 
     @property
     def to_do(self) -> tuple[str, ...]:
-        """The VMs not yet reported done; none for a host failure."""
+        """The VMs not yet reported as done; always empty for a host failure."""
         if self.completed_by is not None or self.cause is Cause.HOST_FAILURE:
             return ()
         over = {*self.done, *self.left}
@@ -167,7 +167,7 @@ def groups_of(maintenances: Iterable[Maintenance]) -> frozenset[str]:
 class Slice:
     """The part of the state that a command may read and change.
 
-    It holds some groups with all their SCHEDULED and STARTED maintenance operations, in
+    It contains some groups, all their SCHEDULED and STARTED maintenance operations in
     order of announcement, and the VMs and hosts that the command needs.
     """
 
@@ -176,7 +176,7 @@ class Slice:
     vms: Mapping[str, VM] = field(default_factory=dict)
     audiences: Mapping[str, Audience] = field(default_factory=dict)
     maintenances: Mapping[str, Maintenance] = field(default_factory=dict)
-    outages: tuple[Outage, ...] = ()  # all that overlap anything in this slice
+    outages: tuple[Outage, ...] = ()  # all outages that overlap anything in this slice
 
     def maintenance(self, maintenance_id: str) -> Maintenance:
         """Return the maintenance `maintenance_id`."""

@@ -1,12 +1,12 @@
 """Operations on VMs and hosts that cause maintenance.
 
-Users and the platform operate on VMs; hosts degrade, fail and recover. Each operation
+Users and the platform operate on VMs. Hosts degrade, fail and recover. Each operation
 is an order with its own rules; `announcements` does the rest.
 
-1. A VM has at most one live restart, redeploy or reimage that a user requested, one
-   eviction and one deletion.
-2. A group's token may schedule only so many user operations, only so far ahead, and
-   none that lasts longer than the rules allow. Operators are not limited.
+1. A VM has at most one live user-requested restart, redeploy or reimage, one eviction
+   and one deletion.
+2. The rules limit how many user operations a group's token may schedule, how far ahead,
+   and how long each may last. Operators are not limited.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,25 +32,25 @@ from forewarn.formats import format_duration
 from forewarn.protocol.codec import iso8601
 from forewarn.protocol.types import EventSource, EventType
 
-#: The types of planned maintenance of a host.
+#: The types of planned host maintenance.
 HOST_TYPES = (EventType.FREEZE, EventType.REBOOT, EventType.REDEPLOY)
 
-#: The longest notice for a host that is predicted to fail.
+#: The longest notice period for a host that is predicted to fail.
 PATIENCE = timedelta(days=7)
 
 
 class VmOperation(StrEnum):
     """An operation on one VM."""
 
-    #: A user restarts it.
+    #: Restart the VM, as a user.
     RESTART = "restart"
-    #: A user moves it to another host.
+    #: Move the VM to another host, as a user.
     REDEPLOY = "redeploy"
-    #: It gets a new image.
+    #: Reimage the VM.
     REIMAGE = "reimage"
-    #: A spot VM is reclaimed, and deleted or deallocated as its eviction policy says.
+    #: Evict a spot VM, and delete or deallocate it according to its eviction policy.
     EVICT = "evict"
-    #: It is deleted and then leaves the fleet.
+    #: Delete the VM and remove it from the fleet.
     DELETE = "delete"
 
 
@@ -77,12 +77,12 @@ _ORDERS: Mapping[VmOperation, Order] = {
 
 
 def order_for(operation: VmOperation, vm: str) -> Order:
-    """Return the order for `operation` on the VM named `vm`."""
+    """Return the order for `operation` on the VM `vm`."""
     return replace(_ORDERS[operation], vms=(vm,))
 
 
 def order_for_host(host: str, kind: EventType = EventType.FREEZE) -> Order:
-    """Return the order for planned maintenance of a host."""
+    """Return the order for planned host maintenance."""
     return Order(type=kind, source=EventSource.PLATFORM, host=host)
 
 
@@ -95,9 +95,10 @@ def operate(
     *,
     by_group: bool = False,
 ) -> Step:
-    """Announce `operation` for all of `vms` or for none.
+    """Announce `operation` for all of `vms`, or for none of them.
 
-    If `by_group`, a group's token requests it, and `vms` belong to that group.
+    If `by_group`, the request came with a group's token, and `vms` belong to that
+    group.
     """
     if by_group:
         _refuse_long(order, context)
@@ -132,7 +133,7 @@ def _is_given_terminate_notice(vm: VM, group: Group) -> bool:
 
 
 def start(slice_: Slice, context: Context, vms: Sequence[VM]) -> Step:
-    """Record that the deallocated ones of `vms` run again."""
+    """Record that those of `vms` that were deallocated are running again."""
     builder = StepBuilder(slice_, context)
     started = tuple(replace(vm, deallocated=False) for vm in vms if vm.deallocated)
     if started:
@@ -146,7 +147,7 @@ def start(slice_: Slice, context: Context, vms: Sequence[VM]) -> Step:
 
 # --- limits of operations on VMs ---------------------------------------------
 
-#: Operations that a VM has at most one of, and the live maintenance that counts.
+#: Operations that a VM has at most one of, and the live maintenance that counts as one.
 _ONCE: Mapping[VmOperation, tuple[str, Callable[[Maintenance], bool]]] = {
     VmOperation.RESTART: ("already has a user operation", is_user_operation),
     VmOperation.REDEPLOY: ("already has a user operation", is_user_operation),
@@ -171,7 +172,7 @@ def _refuse_second(slice_: Slice, operation: VmOperation, vm: VM) -> None:
 
 
 def _first(maintenance: Maintenance) -> str:
-    """Describe the maintenance that must end first: its type, id and time."""
+    """Describe the maintenance that must end first, by type, ID and time."""
     since = maintenance.started_at
     when, verb = (
         (f"not before {iso8601(maintenance.not_before)}", "cancel")
@@ -240,8 +241,9 @@ def degrade(
 ) -> Step:
     """Announce that `vms` must leave a host that is predicted to fail.
 
-    Each audience leaves on its own. An earlier announcement stays, unless the host is
-    now predicted to fail sooner; VMs that have none yet get one for the same time.
+    Each audience has a separate event. An earlier announcement stays in place unless
+    the host is now predicted to fail sooner. VMs without an announcement get one for
+    the same time.
     """
     builder, now = StepBuilder(slice_, context), context.now
     latest = now + PATIENCE if fails_by is None else min(now + PATIENCE, fails_by)
@@ -249,7 +251,7 @@ def degrade(
     not_before = whole_second(max(latest, earliest))
     announced = [*_live(slice_, order.host, Cause.DEGRADED)]
     kept = [item for item in announced if _is_no_later(item, not_before)]
-    for maintenance in kept:  # an earlier prediction still stands
+    for maintenance in kept:  # an earlier prediction still applies
         not_before = min(not_before, maintenance.not_before)
     not_before = whole_second(max(not_before, earliest))
     replaced = [item for item in announced if item not in kept]
@@ -274,13 +276,13 @@ def degrade(
 
 
 def fail(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
-    """Announce that a host has failed, and cancel what was scheduled for it."""
+    """Announce that a host has failed, and cancel maintenance scheduled for it."""
     builder = StepBuilder(slice_, context)
     live = [*_live(slice_, order.host)]
     scheduled = [
         maintenance for maintenance in live if maintenance.phase is Phase.SCHEDULED
     ]
-    reason = order.reason or "its host failed"  # groups may read it: no host name
+    reason = order.reason or "its host failed"  # groups may see it: no host name
     _cancel(builder, scheduled, reason)
     listed = {
         vm
@@ -303,8 +305,8 @@ def fail(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> St
 
 
 def recover(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
-    """Cancel the announcements for a degraded host, and end its failure."""
-    del vms  # the announced VMs count, not those on the host now
+    """Cancel the announcements for a degraded host, or end its failure."""
+    del vms  # based on the VMs announced, not those on the host now
     builder, host = StepBuilder(slice_, context), order.host
     degraded = [
         maintenance

@@ -1,4 +1,4 @@
-"""Notice periods, and the blockers that keep due maintenance from starting."""
+"""Notice periods, and the blockers that prevent due maintenance from starting."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ _SHOWN = timedelta(seconds=5)
 class Rules:
     """The rules that an operator can configure."""
 
-    #: The shortest time that Started is shown, so that a client polling every second
+    #: The minimum time that Started is shown, so that a client polling every second
     #: sees it.
     shown: Mapping[EventType, timedelta] = field(
         default_factory=lambda: dict.fromkeys(EventType, _SHOWN)
@@ -43,8 +43,8 @@ class Rules:
     lead: timedelta = timedelta(0)
     #: The number of automatic retries after the driver has failed.
     retries: int = 0
-    #: The most user operations that a group's token may have scheduled in its group;
-    #: None for no limit.
+    #: The maximum number of user operations that a group's token may have scheduled in
+    #: its group; None for no limit.
     user_operations: int | None = None
     #: The longest duration that a group's token may set.
     user_duration: timedelta = timedelta(minutes=15)
@@ -56,23 +56,23 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocker:
-    """A reason why a due maintenance does not start yet."""
+    """A reason why due maintenance has not started yet."""
 
     kind: str
     group: str
-    held_by: Maintenance | None  # None if only time unblocks it
+    held_by: Maintenance | None  # None if it ends only with time
     opens_at: datetime | None = None  # None if it depends on `held_by`
 
 
 def minimum_notice(kind: EventType, group: Group) -> timedelta:
-    """Return the minimum notice of `group` for an event of type `kind`."""
+    """Return the minimum notice in `group` for an event of type `kind`."""
     if kind is EventType.TERMINATE and group.terminate_notice is not None:
         return timedelta(seconds=group.terminate_notice)
     return MINIMUM_NOTICE[kind]
 
 
 def is_planned(maintenance: Maintenance) -> bool:
-    """Whether the platform chose the time, so that update domains apply."""
+    """Return whether the platform chose the time, so that update domains apply."""
     return (
         maintenance.source is EventSource.PLATFORM
         and maintenance.type in _PLANNED
@@ -81,12 +81,12 @@ def is_planned(maintenance: Maintenance) -> bool:
 
 
 def is_requested(maintenance: Maintenance) -> bool:
-    """Whether a group's token could have requested it."""
+    """Return whether a group's token could have requested this."""
     return not is_planned(maintenance) and maintenance.cause is not Cause.HOST_FAILURE
 
 
 def is_move(maintenance: Maintenance) -> bool:
-    """Whether it moves its VMs to other hosts; a failed host moves none."""
+    """Return whether the VMs move to other hosts; a failed host's VMs do not."""
     return (
         maintenance.type is EventType.REDEPLOY
         and maintenance.cause is not Cause.HOST_FAILURE
@@ -94,24 +94,24 @@ def is_move(maintenance: Maintenance) -> bool:
 
 
 def is_deletion(maintenance: Maintenance) -> bool:
-    """Whether it deletes its VMs, which then leave the fleet."""
+    """Return whether this deletes its VMs, which then leave the fleet."""
     return maintenance.removes and maintenance.cause is not Cause.EVICTION
 
 
 def is_queued(maintenance: Maintenance) -> bool:
-    """Whether it queues behind older, blocked maintenance of its groups."""
+    """Return whether this queues behind older, blocked maintenance in its groups."""
     return is_planned(maintenance) and not maintenance.ignore_blockers
 
 
 def is_due(maintenance: Maintenance, now: datetime) -> bool:
-    """Whether it may start if nothing blocks it."""
+    """Return whether `maintenance` may start if nothing blocks it."""
     if maintenance.phase is not Phase.SCHEDULED:
         return False
     return maintenance.is_approved or now >= maintenance.not_before
 
 
 def due_at(maintenance: Maintenance) -> datetime:
-    """Return when it is due at the latest, or when it became due."""
+    """Return the latest time at which it becomes due, or the time at which it did."""
     if not maintenance.is_approved:
         return maintenance.not_before
     settled = (event.approved_at or event.withdrawn_at for event in maintenance.events)
@@ -120,7 +120,7 @@ def due_at(maintenance: Maintenance) -> datetime:
 
 
 def is_ending(maintenance: Maintenance, now: datetime, rules: Rules) -> bool:
-    """Whether its work is done and it was shown for long enough."""
+    """Return whether the work is done and Started was shown for long enough."""
     end = ends_at(maintenance, rules)
     return (
         maintenance.phase is Phase.STARTED
@@ -150,7 +150,7 @@ def blockers(
 def queue_blockers(
     slice_: Slice, maintenance: Maintenance, now: datetime
 ) -> Iterator[Blocker]:
-    """Yield earlier maintenance that is due but blocked, and so comes first."""
+    """Yield earlier maintenance that is due but blocked, and therefore goes first."""
     if not is_queued(maintenance):
         return
     for other in _before(slice_, maintenance):
@@ -162,9 +162,11 @@ def queue_blockers(
 def blockers_ahead(
     slice_: Slice, maintenance: Maintenance, now: datetime
 ) -> Iterator[Blocker]:
-    """Yield what comes first in each group and will block it after starting.
+    """Yield the maintenance in each group that will start first and then block this
+    one.
 
-    If several come first, only the last is included: it waits for the others itself.
+    If several will start first, only the last is included, because it waits for the
+    others.
     """
     if not is_queued(maintenance) or is_due(maintenance, now):
         return
@@ -181,7 +183,7 @@ def blockers_ahead(
 
 
 def _before(slice_: Slice, maintenance: Maintenance) -> list[Maintenance]:
-    """Return what is scheduled before `maintenance`, in order of announcement."""
+    """Return what was scheduled before `maintenance`, in order of announcement."""
     ids = [*slice_.maintenances]
     older = ids.index(maintenance.id)
     return [
@@ -211,7 +213,7 @@ def _update_domain_blockers(
 
 
 def _is_too_late_to_block(other: Maintenance, maintenance: Maintenance) -> bool:
-    """Whether a group could hold up `maintenance` forever by repeating `other`."""
+    """Return whether a group could delay `maintenance` forever by repeating `other`."""
     since = other.started_at
     return is_requested(other) and since is not None and since > due_at(maintenance)
 
@@ -227,7 +229,7 @@ def _in_same_update_domain(one: Maintenance, other: Maintenance, group: str) -> 
 
 
 def _move_blockers(slice_: Slice, maintenance: Maintenance) -> Iterator[Blocker]:
-    """Yield what moves one of its VMs, if one of the two empties a degraded host."""
+    """Yield other moves of its VMs, if one of the two empties a degraded host."""
     if not is_move(maintenance):
         return
     remaining = {*maintenance.vms} - {*maintenance.left}
@@ -276,7 +278,10 @@ def _notice_blockers(
 def notice_given_at(
     maintenance: Maintenance, outages: Iterable[Outage], now: datetime
 ) -> datetime | None:
-    """Return when the promised notice is complete; None if not after NotBefore."""
+    """Return when the promised notice is complete.
+
+    Return None if that is not after NotBefore.
+    """
     if maintenance.is_approved or not maintenance.promised:
         return None
     away = time_lost(outages, maintenance.announced_at, now)
@@ -285,14 +290,14 @@ def notice_given_at(
 
 
 def work_opens_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
-    """Return when the driver may act; None if it has not started."""
+    """Return when the driver may act, or None if it has not started."""
     if maintenance.started_at is None:
         return None
     return maintenance.started_at + rules.lead
 
 
 def ends_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
-    """Return when it completes if its work is done by then; None if unknown."""
+    """Return when it will complete if its work is done by then, or None if unknown."""
     if maintenance.started_at is None:
         return None
     duration = timedelta(seconds=max(maintenance.duration, 0))
@@ -309,7 +314,10 @@ def next_moment(
     rules: Rules,
     outages: Iterable[Outage] = (),
 ) -> datetime | None:
-    """Return when time alone changes `maintenance` next; None if only commands can."""
+    """Return when `maintenance` next changes without a command.
+
+    Return None if only a command can change it.
+    """
     if maintenance.phase is Phase.SCHEDULED:
         given_at = notice_given_at(maintenance, outages, now)
         ahead = (maintenance.not_before, given_at)

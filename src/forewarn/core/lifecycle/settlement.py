@@ -1,6 +1,7 @@
-"""Settlement: what follows from a command.
+"""Settlement: the consequences of a command.
 
-1. `_settle` completes what is over, and starts what is due and not blocked.
+1. `_settle` completes finished maintenance, and starts maintenance that is due and not
+   blocked.
 2. `_publish` raises the incarnation of every audience whose document has changed.
 3. Every command ends with both.
 """
@@ -26,15 +27,15 @@ from forewarn.core.lifecycle.transitions import apply
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The circumstances in which a command is decided."""
+    """The circumstances in which a command runs."""
 
     now: datetime
     rules: Rules
-    by: str  # who gave the command: a VM, a token or the service itself
+    by: str  # the issuer: a VM, a token or the service itself
     new_id: Callable[[], str]
 
     def new_epoch(self) -> str:
-        """Create the opaque name of an epoch."""
+        """Create an opaque epoch name."""
         return self.new_id()[:8].lower()
 
 
@@ -47,10 +48,10 @@ class Step:
 
 
 class StepBuilder:
-    """A step under construction: its facts, and the slice that results from them."""
+    """A step under construction: its facts, and the resulting slice."""
 
     def __init__(self, slice_: Slice, context: Context) -> None:
-        """Start from `slice_`, with no facts."""
+        """Start with `slice_` and no facts."""
         self.context = context
         self.now = context.now
         self.before = slice_
@@ -84,12 +85,12 @@ def groups_to_settle(before: Slice, after: Slice, context: Context) -> frozenset
 
 
 def is_at_hand(slice_: Slice, maintenance: Maintenance) -> bool:
-    """Whether all groups of `maintenance` are loaded, so that it can be settled."""
+    """Return whether all groups of `maintenance` are loaded for settling."""
     return slice_.groups.keys() >= set(maintenance.groups)
 
 
 def groups_beyond(slice_: Slice, context: Context) -> frozenset[str]:
-    """Return the groups of maintenance that is ready but only partly in the slice."""
+    """Return the groups of ready maintenance that is only partly in the slice."""
     return groups_of(
         maintenance
         for maintenance in slice_.maintenances.values()
@@ -113,10 +114,11 @@ def record_leaving(
     *,
     unless: Callable[[Maintenance], bool] = lambda maintenance: False,
 ) -> None:
-    """Record which live maintenance loses VMs that are `gone`, or `moved` off a host.
+    """Record which live maintenance operations lose VMs that are `gone`, or `moved` off
+    a host.
 
-    Maintenance for which `unless` is true keeps them. Events without VMs are withdrawn;
-    maintenance without events is canceled.
+    Maintenance for which `unless` is true keeps its VMs. Events without VMs are
+    withdrawn, and maintenance without events is canceled.
     """
     for maintenance in tuple(builder.slice.maintenances.values()):
         if not maintenance.phase.is_live or unless(maintenance):
@@ -165,7 +167,7 @@ def _settle(builder: StepBuilder) -> None:
     while _complete(builder):
         pass
     _abandon(builder)
-    queued: set[str] = set()  # groups with an older due but blocked one
+    queued: set[str] = set()  # groups where older maintenance is due but blocked
     for maintenance in _due(builder.slice, now):
         planned = policy.is_queued(maintenance)
         behind = planned and not queued.isdisjoint(maintenance.groups)
@@ -177,10 +179,13 @@ def _settle(builder: StepBuilder) -> None:
 
 
 def _complete(builder: StepBuilder) -> bool:
-    """Complete what is over; return whether VMs left, so that more may be over."""
+    """Complete finished maintenance.
+
+    Return whether VMs left, which may complete more maintenance.
+    """
     now, rules, has_left = builder.now, builder.context.rules, False
     for name in tuple(builder.slice.maintenances):
-        maintenance = builder.slice.maintenance(name)  # may have changed in this loop
+        maintenance = builder.slice.maintenance(name)  # this loop may have changed it
         if policy.is_ending(maintenance, now, rules) and is_at_hand(
             builder.slice, maintenance
         ):
@@ -193,9 +198,9 @@ def _complete(builder: StepBuilder) -> bool:
 def _apply_outcome(builder: StepBuilder, maintenance: Maintenance) -> bool:
     """Remove or deallocate the VMs that it ends; return whether there were any.
 
-    Other maintenance no longer touches them: a deallocated VM runs nowhere, and can
-    only be deleted. VMs in `left` are gone already: a VM that has such a name now is a
-    new one.
+    Other maintenance no longer affects them: a deallocated VM is not on any host, and
+    can only be deleted. VMs in `left` are already gone: any VM that now has such a name
+    is a new one.
     """
     gone = [
         vm
@@ -215,9 +220,9 @@ def _apply_outcome(builder: StepBuilder, maintenance: Maintenance) -> bool:
 
 
 def _leave_degraded_hosts(builder: StepBuilder, maintenance: Maintenance) -> None:
-    """Record that VMs it has redeployed are no longer on their degraded host.
+    """Record that redeployed VMs are no longer on their degraded host.
 
-    Nobody may have reported where they are now, so their host is unknown until then.
+    Their host is unknown until someone reports it.
     """
     moved = [
         vm
@@ -235,10 +240,10 @@ def _leave_degraded_hosts(builder: StepBuilder, maintenance: Maintenance) -> Non
 
 
 def _is_moved_off(slice_: Slice, maintenance: Maintenance, vm: VM) -> bool:
-    """Whether completing `maintenance` means that `vm` has left a degraded host.
+    """Return whether completing `maintenance` means that `vm` has left a degraded host.
 
-    A redeploy that started before the host was reported as degraded may be how the VM
-    got there.
+    A redeploy that started before the host was reported as degraded may have moved the
+    VM to that host.
     """
     started = maintenance.started_at
     return started is not None and any(
@@ -252,7 +257,7 @@ def _is_moved_off(slice_: Slice, maintenance: Maintenance, vm: VM) -> bool:
 
 
 def _abandon(builder: StepBuilder) -> None:
-    """Remove the groups of deleted standalone VMs once their last work is over."""
+    """Remove the groups of deleted standalone VMs after their last work has ended."""
     inhabited = {vm.group for vm in builder.slice.vms.values()}
     abandoned = [
         group
@@ -268,7 +273,7 @@ def _abandon(builder: StepBuilder) -> None:
 def _left_alone(builder: StepBuilder) -> Iterator[str]:
     """Yield the groups whose VMs have all left, if maintenance just ended there.
 
-    It looks only at maintenance that ended in this step: for other maintenance, VMs
+    Only maintenance that ended in this step is considered. For other maintenance, VMs
     that still exist may be missing from the slice.
     """
     for maintenance in builder.slice.maintenances.values():
@@ -300,7 +305,7 @@ def _deallocated(now: datetime, *, vms: Sequence[VM]) -> f.FleetChanged:
     return f.FleetChanged(
         at=now,
         by=None,
-        epoch="",  # the audiences of these VMs exist and stay
+        epoch="",  # the audiences of these VMs remain
         vms=tuple(replace(vm, deallocated=True) for vm in vms),
     )
 

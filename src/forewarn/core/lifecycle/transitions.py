@@ -1,9 +1,9 @@
-"""State machine of a maintenance: how each fact changes the state.
+"""State machine of maintenance operations: how each fact changes the state.
 
-1. Every phase change happens here and goes through `_move`.
-2. Nothing here decides. `apply` only records a fact that has happened, so replaying the
-   journal produces the saved state.
-3. Nothing here reads a clock, creates an id, logs or waits.
+1. Every phase change happens here, through `_move`.
+2. Nothing here makes decisions. `apply` only records a fact that has happened, so
+   replaying the journal produces the saved state.
+3. Nothing here reads a clock, creates an ID, logs or waits.
 """
 
 from collections.abc import Iterable, Mapping
@@ -54,7 +54,7 @@ def apply(slice_: Slice, fact: f.Fact) -> Slice:
             | f.TokenRevoked()
             | f.AccessRefused()
         ):
-            return slice_  # kept only in the journal and in other tables
+            return slice_  # stored only in the journal and in other tables
         case _:
             return slice_.with_maintenance(_changed(slice_, fact))
 
@@ -179,7 +179,7 @@ def _apply_fleet(slice_: Slice, fact: f.FleetChanged) -> Slice:
 def _audiences(
     before: Slice, after: Slice, fact: f.FleetChanged
 ) -> Mapping[str, Audience]:
-    """Keep the audiences that still exist, and create the new ones."""
+    """Keep the audiences that still exist, and create new ones."""
     remade = {
         group.name
         for group in fact.groups

@@ -1,1 +1,1 @@
-"""Readers of the journal: documents, driver calls, metrics, notifications."""
+"""Journal readers: documents, driver calls, metrics and notifications."""

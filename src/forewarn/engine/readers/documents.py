@@ -16,7 +16,7 @@ from forewarn.protocol.codec import encode
 from forewarn.protocol.types import Document, ScheduledEvent
 from forewarn.protocol.versions import NEWEST
 
-#: The stored setting with the first VM of the fleet file.
+#: The stored setting for the first VM in the fleet file.
 FIRST_VM = "first-vm"
 
 _BATCH = 500
@@ -24,13 +24,13 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AudienceView:
-    """The document that one audience sees now."""
+    """The current document of one audience."""
 
     audience: Audience
     group: Group
     document: Document
     tag: str  # the ETag, without quotes
-    #: Response bodies by api-version, where they are not encoded from the document.
+    #: Response bodies by api-version, if not encoded from the document.
     bodies: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -43,8 +43,8 @@ class DocumentUpdate:
     placed: Sequence[VM] = ()
     removed: Sequence[str] = ()  # VMs
     regrouped: frozenset[str] = frozenset()  # groups added, changed or removed
-    ungrouped: frozenset[str] = frozenset()  # groups removed; may have been added again
-    first_vm: str | None = None  # of the fleet; None if unchanged
+    ungrouped: frozenset[str] = frozenset()  # groups removed, perhaps added again
+    first_vm: str | None = None  # the first VM of the fleet; None if unchanged
     outages: Sequence[Outage] = ()  # only new ones
 
 
@@ -59,16 +59,16 @@ class Documents:
         self._hand_over = hand_over
         self._lock = Lock()
         self._wanted = 0  # the position that commits have requested
-        self._behind_since = 0.0  # real time; matters only while it is behind
+        self._behind_since = 0.0  # real time; used only while behind
         self.position = 0
 
     @property
     def behind_since(self) -> float | None:
-        """Since when a commit is not visible, in real time; None if all are."""
+        """When a commit became overdue for VMs, in real time; None if none is."""
         return None if self.position >= self._wanted else self._behind_since
 
     def open(self) -> None:
-        """Hand over the whole current state."""
+        """Hand over the entire current state."""
         with self._lock, self._store.snapshot() as snapshot:
             slice_ = snapshot.slice(None)
             vms = [*snapshot.fleet().vms.values()]
@@ -124,7 +124,7 @@ def _update(snapshot: Snapshot, entries: Sequence[f.JournalEntry]) -> DocumentUp
 
 
 def _first_vm(snapshot: Snapshot) -> str | None:
-    """Return the first VM of the fleet file, or else the first VM ever added."""
+    """Return the first VM in the fleet file, or else the first VM ever added."""
     first = snapshot.setting(FIRST_VM)
     if first is not None and snapshot.part_of_fleet(vms=[first]).vms:
         return first
@@ -150,10 +150,11 @@ def _view(
 
 
 def _tag(audience: Audience, shown: Document) -> str:
-    """Return the ETag of the document `shown`, which no other document ever has.
+    """Return an ETag for the document `shown` that no other document ever has.
 
-    A restored backup takes the incarnation back, and what is announced then uses its
-    numbers again. So a document with events has a digest of its content.
+    Restoring a backup sets the incarnation back, and later announcements reuse its
+    numbers. The ETag of a document with events therefore contains a digest of the
+    document.
     """
     number = f"{audience.epoch}.{audience.incarnation}"
     if not shown.events:

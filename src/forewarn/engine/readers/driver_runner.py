@@ -1,9 +1,9 @@
-"""Driver runner: hands started maintenance to the driver, and retries what failed.
+"""Driver runner: hands started maintenance to the driver and retries failed work.
 
-1. A driver call begins only after its VMs can see Started.
-2. Two calls never work on the same VM at once.
-3. The pauses between retries run in real time and are kept in memory only: the state
-   shows what to retry, and the pauses start over when the service restarts.
+1. A driver call begins only after the affected VMs can see Started.
+2. Two calls never work on the same VM at the same time.
+3. The pauses between retries run in real time and exist only in memory. The state shows
+   what to retry, and the pauses start over when the service restarts.
 """
 
 import logging
@@ -29,13 +29,13 @@ MOST_OUTPUT = 64 * 1024
 
 _LONGEST_DETAIL = 1000  # characters
 _LONGEST = 300.0  # seconds between two retries
-_STOP_TIMEOUT = 2.0  # seconds for calls to end when the service stops
+_STOP_TIMEOUT = 2.0  # seconds to wait for calls when the service stops
 
 _log = logging.getLogger(__name__)
 
 
 class RetrySchedule:
-    """The stuck maintenance operations that wait for a retry, with their pauses."""
+    """Stuck maintenance operations waiting for a retry, with their pauses."""
 
     def __init__(
         self, first: float, monotonic: Callable[[], float] = time.monotonic
@@ -46,7 +46,7 @@ class RetrySchedule:
         self._at: dict[str, float] = {}
 
     def keep(self, waiting: Iterable[Maintenance]) -> None:
-        """Schedule a retry for all of `waiting`, and drop all others."""
+        """Schedule a retry for each of `waiting`, and drop all other retries."""
         now = self._monotonic()
         self._at = {
             maintenance.id: self._at.get(
@@ -56,7 +56,7 @@ class RetrySchedule:
         }
 
     def take_due(self) -> Sequence[str]:
-        """Return the ids whose retry is due, and remove them."""
+        """Return and remove the IDs whose retries are due."""
         now = self._monotonic()
         due = [maintenance_id for maintenance_id, at in self._at.items() if at <= now]
         for maintenance_id in due:
@@ -64,18 +64,18 @@ class RetrySchedule:
         return due
 
     def seconds_left(self) -> float | None:
-        """Return the seconds until the next retry; None if there is none."""
+        """Return the seconds until the next retry, or None if there is none."""
         if not self._at:
             return None
         return max(min(self._at.values()) - self._monotonic(), 0.0)
 
     def pause(self, tries: int) -> float:
-        """Return the seconds to wait after `tries` attempts."""
+        """Return the seconds to pause after `tries` attempts."""
         return doubled_pause(self._first, tries, _LONGEST)
 
 
 class DriverRunner:
-    """Calls the driver, once per maintenance and attempt."""
+    """Calls the driver once per maintenance operation and attempt."""
 
     def __init__(
         self,
@@ -90,9 +90,9 @@ class DriverRunner:
     ) -> None:
         """Call `driver` after `documents` has published the start.
 
-        At most `parallel` calls run at once; 0 runs them in place, one after the other.
-        Failed writes are retried after `pause` seconds. `on_call` is called with the
-        duration of each call, in seconds.
+        At most `parallel` calls run at once; 0 runs each call in place, one after
+        another. Failed writes are retried after `pause` seconds. `on_call` is called
+        with the duration of each call, in seconds.
         """
         self._engine = engine
         self._documents = documents
@@ -102,22 +102,22 @@ class DriverRunner:
         self._changed = Condition()  # guards the fields below
         self._retries = retries or RetrySchedule(0.0)
         self._running: dict[str, Work] = {}
-        self._handed: set[str] = set()  # called by this process, not failed
-        self._last = deque[set[str]](maxlen=parallel)  # groups of the last calls
+        self._handed: set[str] = set()  # called by this process and not failed
+        self._last = deque[set[str]](maxlen=parallel)  # groups of the most recent calls
         self._ended = 0  # number of ended calls
         self._leaving = Bell()
         self._left_at = 0.0
-        self._is_over = False  # then nothing more is saved
+        self._is_over = False  # whether saving has stopped
         self._pause = pause
         self._failures = FailureLog("driver runner", is_known=engine.health.is_failing)
-        self.position = 0  # of the journal, when the state was last read
+        self.position = 0  # journal position when the state was last read
         self.bell = Bell()  # rung when a call ends, because more work may follow
         self._on_call = on_call
 
     # --- public --------------------------------------------------------------
 
     def catch_up(self) -> None:
-        """Start all work that can be started now."""
+        """Start all work that can start now."""
         with self._turn:
             while not self._leaving.is_set() and self._look():
                 pass
@@ -128,7 +128,7 @@ class DriverRunner:
         return len(self._running)
 
     def finish(self) -> None:
-        """Start all work, and return once none is running or waiting for a retry."""
+        """Start all work; return when none is running or waiting for a retry."""
         while True:
             ended = self._ended
             self.catch_up()
@@ -139,7 +139,7 @@ class DriverRunner:
                         " restart"
                     )
                 left = self._retries.seconds_left()
-                is_still = self._ended == ended  # else more work may follow
+                is_still = self._ended == ended  # otherwise more work may follow
                 if is_still and not self._running and left is None:
                     return
                 self._wait_for_end(ended, LONGEST_WAIT if left is None else left)
@@ -165,7 +165,7 @@ class DriverRunner:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Wait briefly for running calls; nothing is saved after this."""
+        """Wait briefly for running calls; save nothing afterward."""
         until = self._left_at + _STOP_TIMEOUT
         with self._changed:
             self._changed.wait_for(
@@ -200,7 +200,7 @@ class DriverRunner:
         )
         for maintenance_id in chosen:
             self._hand_over(maintenance_id)
-        self.position = position  # everything up to here was started
+        self.position = position  # everything up to this position was started
         return bool(due or chosen)
 
     def _halt_unwanted(self, snapshot: Snapshot) -> None:
@@ -223,9 +223,9 @@ class DriverRunner:
             return self._retries.take_due()
 
     def _choose(self, open_now: Sequence[Maintenance]) -> Sequence[str]:
-        """Choose what to start; groups take turns.
+        """Choose the work to start; groups take turns.
 
-        Work that shares a VM with earlier work waits for that.
+        Work that shares a VM with earlier work waits for it.
         """
         with self._changed:
             self._handed &= {maintenance.id for maintenance in open_now}
@@ -250,7 +250,7 @@ class DriverRunner:
     # --- one call ------------------------------------------------------------
 
     def _hand_over(self, maintenance_id: str) -> None:
-        self._documents.catch_up()  # VMs see Started before anything happens
+        self._documents.catch_up()  # VMs see Started before the driver acts
         work = self._begin(maintenance_id)
         if work is None:
             return
@@ -271,7 +271,7 @@ class DriverRunner:
             raise
 
     def _begin(self, maintenance_id: str) -> Work | None:
-        """Save that a driver call is about to begin; None if there is nothing to do."""
+        """Record that a driver call is about to begin; None if there is no work."""
         with self._engine.writing() as (transaction, context):
             maintenance = find_maintenance(transaction, maintenance_id)
             begun = self._engine.decide_on_one(
@@ -319,7 +319,7 @@ class DriverRunner:
     def _save(
         self, work: Work, command: CommandOnOne, *, is_failure: bool = False
     ) -> None:
-        """Save what the driver reports; calls in threads retry until it is saved."""
+        """Save the driver's reports; calls in threads retry until this succeeds."""
         while not self._is_over:
             if is_failure and self._leaving.is_set():
                 return  # the service stopped the call itself
@@ -340,7 +340,7 @@ class DriverRunner:
                 return
 
     def _end(self, work: Work, *, is_lost: bool) -> None:
-        work.halt.set()  # releases anything that still waits for it
+        work.halt.set()  # releases anything that is still waiting for it
         with self._changed:
             del self._running[work.maintenance]
             if is_lost:
@@ -357,7 +357,7 @@ def _result(report: Report) -> tuple[bool, str]:
 def _run_driver(driver: Driver, work: Work) -> Iterator[Sequence[Report] | Printed]:
     """Call `driver`, and yield its reports and output.
 
-    An exception counts as a failure on all VMs without a report.
+    An exception counts as a failure on every VM without a report.
     """
     reported: set[str] = set()
     room = MOST_OUTPUT

@@ -1,7 +1,7 @@
-"""Threads of journal readers, each with its own position and pace.
+"""Journal reader threads, each with its own position and pace.
 
-1. Waking a reader is only a hint; the journal is authoritative.
-2. A reader that fails keeps its position and tries again, even if a plug-in exits.
+1. A wake-up is only a hint; the journal is authoritative.
+2. A failed reader keeps its position and tries again, even if a plug-in calls exit.
 """
 
 import logging
@@ -16,20 +16,21 @@ from forewarn.ports import Bell
 _log = logging.getLogger(__name__)
 
 _RETRY = 1.0  # seconds, after a failure
-_CALM = 5.0  # seconds without a failure until it counts as recovered
-_DOUBLINGS = 64  # beyond any practical pause
-LONGEST_WAIT = 60.0  # seconds; limits the delay after a lost wake-up
+_CALM = 5.0  # seconds without a failure that count as a recovery
+_DOUBLINGS = 64  # longer than any practical pause
+LONGEST_WAIT = 60.0  # seconds; limits the delay after a missed wake-up
 
 
 def doubled_pause(first: float, failures: int, longest: float) -> float:
-    """Return the seconds to wait: `first`, doubled by each further failure."""
+    """Return the seconds to wait: `first`, doubled for each further failure."""
     return min(first * 2.0 ** min(max(failures - 1, 0), _DOUBLINGS), longest)
 
 
 class FailureLog:
-    """Log throttle: logs each repeated failure once, until recovery.
+    """Log throttle: logs a repeated failure only once until it recovers.
 
-    Alternating failure and success does not count as recovery: it would fill the log.
+    Alternating failures and successes do not count as recovery, because they would fill
+    the log.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class FailureLog:
     ) -> None:
         """Log failures of `name`, each with its `remedy`.
 
-        While the store `is_known` to fail, its failures are not logged again.
+        While the store `is_known` to be failing, its failures are not logged again.
         """
         self._is_known = is_known
         self._name = name
@@ -52,7 +53,7 @@ class FailureLog:
         self._failed_at = 0.0
 
     def failed(self, error: BaseException) -> None:
-        """Log `error`, unless it was logged before."""
+        """Log `error`, unless it has already been logged."""
         text, self._failed_at = repr(error), self._monotonic()
         is_known = isinstance(error, Unavailable) and self._is_known()
         if text in self._logged or is_known:
@@ -64,14 +65,14 @@ class FailureLog:
             _log.error("%s failed; %s", self._name, self._remedy, exc_info=error)
 
     def succeeded(self) -> None:
-        """Log the recovery after a while without failures."""
+        """Log the recovery after a period without failures."""
         if self._logged and self._monotonic() - self._failed_at >= _CALM:
             self._logged.clear()
             _log.info("%s recovered", self._name)
 
 
 class Follower:
-    """A thread that makes a reader catch up whenever its bell rings."""
+    """A thread in which a reader catches up whenever its bell rings."""
 
     def __init__(
         self,
@@ -82,9 +83,9 @@ class Follower:
         *,
         is_known: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Call `catch_up` in a thread called `name`, then `wait` for the bell.
+        """Call `catch_up` in a thread named `name`, then `wait` for the bell.
 
-        A reader that wakes itself hands in its own `bell`. For `is_known` see
+        A reader that wakes itself passes its own `bell`. For `is_known`, see
         `FailureLog`.
         """
         self._catch_up = catch_up
@@ -106,7 +107,7 @@ class Follower:
 
     @property
     def health(self) -> ThreadHealth:
-        """The state of the thread; one that is stopping counts as alive."""
+        """The state of the thread; a stopping thread counts as alive."""
         is_started = self._thread.ident is not None
         return ThreadHealth(
             name=self._thread.name,
@@ -120,7 +121,7 @@ class Follower:
     def stop(self, timeout: float | None = None) -> None:
         """Finish the current call, and end the thread.
 
-        A thread that has not ended after `timeout` seconds is abandoned; None waits
+        If the thread has not ended after `timeout` seconds, it is abandoned; None waits
         forever.
         """
         self._leaving.set()
@@ -135,7 +136,7 @@ class Follower:
                 self._catch_up()
                 self._failing_since = None
                 self._failures.succeeded()
-                if not self._leaving.is_set():  # `stop` may have rung it before
+                if not self._leaving.is_set():  # `stop` may already have rung it
                     self._wait(self._bell)
             except BaseException as error:
                 if self._failing_since is None:

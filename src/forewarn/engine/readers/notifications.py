@@ -2,7 +2,7 @@
 
 1. Facts are delivered in order; a failed delivery is retried and holds up the rest.
 2. The position is saved about once a second. After a crash, a few deliveries are
-   repeated, and none is lost.
+   repeated, but none are lost.
 """
 
 import logging
@@ -26,7 +26,7 @@ from forewarn.notifiers.targets import Target
 from forewarn.plugins import close_plugin
 from forewarn.ports import Bell, Clock, Notice, Notifier, Snapshot, Store
 
-_FIRST = 2.0  # seconds; the longest backoff after the first failure
+_FIRST = 2.0  # seconds; the maximum backoff after the first failure
 _BATCH = 100  # facts per read
 _SAVE_INTERVAL = 1.0  # seconds between two saves of the position
 _STOP_TIMEOUT = 0.3  # seconds for all targets together when the service stops
@@ -47,7 +47,7 @@ class DeliveryPace:
     chance: Callable[[], float] = random.random
 
     def due_after(self, failures: int) -> float:
-        """Return the monotonic time of the next retry after that many failures."""
+        """Return the monotonic time of the next retry after this number of failures."""
         pause = backoff(failures, self.longest_backoff, self.chance())
         return self.monotonic() + pause
 
@@ -56,7 +56,7 @@ def backoff(failures: int, longest: float, chance: float) -> float:
     """Return the seconds to wait after `failures` consecutive failures.
 
     The pause doubles each time, from 2 seconds up to `longest`. `chance`, from 0 to 1,
-    shortens it by up to half, so that retries are spread out.
+    shortens it by up to half to spread out retries.
     """
     return doubled_pause(_FIRST, failures, longest) * (1 + chance) / 2
 
@@ -66,18 +66,18 @@ def backoff(failures: int, longest: float, chance: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryProgress:
-    """The progress of delivery to a target, and its failures."""
+    """The delivery progress of a target, and its failures."""
 
     position: int = 0
-    at_hand: JournalEntry | None = None  # being sent, or waiting to be sent again
+    at_hand: JournalEntry | None = None  # being sent, or waiting for a retry
     failures: int = 0  # consecutive
     due_at: float | None = None  # monotonic time of the next retry; None if none
-    last_error: str | None = None  # None if there was none since the start
-    last_success: datetime | None = None  # None if there was none since the start
+    last_error: str | None = None  # None if there has been none since the start
+    last_success: datetime | None = None  # None if there has been none since the start
 
 
 class Delivery:
-    """Delivers the facts of the journal to one target."""
+    """Delivers journal facts to one target."""
 
     def __init__(
         self,
@@ -94,14 +94,14 @@ class Delivery:
         """
         self.target = target
         self.pace = pace or DeliveryPace()
-        self.progress = DeliveryProgress()  # only ever replaced, by the reader's thread
+        self.progress = DeliveryProgress()  # replaced by the reader's thread
         self._notifier = notifier
         self._store = store
         self._write_queue = write_queue
         self._clock = clock
         self._key = f"notify:{fold_name(target.name)}"
         self._leaving = Bell()
-        self._saving = Lock()  # guards the next two fields
+        self._saving = Lock()  # guards the two fields below
         self._saved_position = 0
         self._saved_at = float("-inf")
 
@@ -127,7 +127,7 @@ class Delivery:
         self._saved_position = self.progress.position
 
     def catch_up(self) -> None:
-        """Deliver all new facts, until a delivery fails."""
+        """Deliver all new facts until a delivery fails."""
         while self._can_deliver():
             entries = self._store.facts(self.progress.position, _BATCH)
             if not entries:
@@ -139,7 +139,7 @@ class Delivery:
         self._save_if_due()
 
     def wait(self, bell: Bell) -> None:
-        """Wait for the bell, or until a retry or a save of the position is due."""
+        """Wait for the bell, or until a retry or position save is due."""
         now, due_at = self.pace.monotonic(), self.progress.due_at
         moments = [now + LONGEST_WAIT]
         if due_at is not None:
@@ -149,7 +149,7 @@ class Delivery:
         bell.wait(max(min(moments) - now, 0.0))
 
     def leave(self) -> None:
-        """Start nothing more, and abort the current delivery."""
+        """Start no more deliveries, and abort the current one."""
         if self._leaving.is_set():
             return
         self._leaving.set()
@@ -165,7 +165,7 @@ class Delivery:
                 self._saved_position = position
 
     def first_unread(self) -> JournalEntry | None:
-        """Return the oldest fact still to be delivered, if it is known."""
+        """Return the oldest undelivered fact, if it is known."""
         progress = self.progress
         if progress.at_hand is not None:
             return progress.at_hand
@@ -175,7 +175,7 @@ class Delivery:
         return None
 
     def _write(self, position: int) -> None:
-        """Save `position`, which is one row, ahead of other waiting writes."""
+        """Save `position`, a single row, ahead of other waiting writes."""
         with (
             self._write_queue.turn(WriteRank.SERVICE, self._key),
             self._store.transaction() as transaction,
@@ -190,7 +190,7 @@ class Delivery:
         return is_due and not self._leaving.is_set()
 
     def _deliver(self, entry: JournalEntry) -> bool:
-        """Deliver `entry` if the target wants it; return whether to go on."""
+        """Deliver `entry` if the target wants it; return whether to continue."""
         notice = self._notice(entry)
         if notice is None:
             self.progress = replace(self.progress, position=entry.position)
@@ -206,7 +206,7 @@ class Delivery:
         return True
 
     def _notice(self, entry: JournalEntry) -> Notice | None:
-        """Build the notice for `entry`; None if the target does not want it."""
+        """Build the notice for `entry`; return None if the target does not want it."""
         if type(entry.fact).__name__ not in self.target.facts:
             return None
         about: str | None = getattr(entry.fact, "maintenance", None)
@@ -288,11 +288,11 @@ class Delivery:
 class TargetState(StrEnum):
     """Whether a target is sending, waiting for a retry, or idle."""
 
-    #: A notification is being sent, or will be in a moment.
+    #: Sending a notification, or about to.
     DELIVERING = "delivering"
-    #: A delivery failed and will be retried.
+    #: Waiting to retry a failed delivery.
     WAITING = "waiting"
-    #: Everything was delivered.
+    #: Everything has been delivered.
     IDLE = "idle"
 
 
@@ -304,17 +304,17 @@ class TargetStatus:
     kind: str
     url: str | None  # without secrets; None if it has none
     position: int
-    behind: int  # facts in the journal after its position
+    behind: int  # facts in the journal after the target's position
     lag_seconds: float  # age of the oldest undelivered fact; 0 if none
     state: TargetState
     failures: int  # consecutive
-    last_error: str | None  # None if there was none since the start
-    last_success: datetime | None  # None if there was none since the start
+    last_error: str | None  # None if there has been none since the start
+    last_success: datetime | None  # None if there has been none since the start
     next_attempt: datetime | None  # None if no retry is pending
 
 
 class Notifications:
-    """All targets; none of them delays another or the service."""
+    """All targets, none of which delays another or the service."""
 
     def __init__(
         self, deliveries: Sequence[Delivery], store: Store, clock: Clock
@@ -335,7 +335,7 @@ class Notifications:
 
     @property
     def threads(self) -> Sequence[Follower]:
-        """The threads that deliver, one for each target."""
+        """The delivery threads, one for each target."""
         return self._followers
 
     def ring(self) -> None:

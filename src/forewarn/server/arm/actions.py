@@ -41,7 +41,7 @@ def act_on_vm(request: ArmRequest) -> Response:
 
 
 def act_on_set(request: ArmRequest) -> Response:
-    """Perform the action in the path on some or all VMs of a scale set."""
+    """Perform the action in the path on some or all VMs in a scale set."""
     operation = _operation(request, _SET_ACTIONS)
     is_deletion = operation is VmOperation.DELETE
     machines = _chosen(
@@ -54,12 +54,12 @@ def act_on_set(request: ArmRequest) -> Response:
 
 
 def start_vm(request: ArmRequest) -> Response:
-    """Record that a VM runs again."""
+    """Record that a VM is running again."""
     return _start(request, [_vm(request)])
 
 
 def start_set(request: ArmRequest) -> Response:
-    """Record that some or all VMs of a scale set run again."""
+    """Record that some or all VMs in a scale set are running again."""
     machines = _chosen(request, is_choice_needed=False, are_stopped_included=True)
     _check_number(machines)
     return _start(request, machines)
@@ -71,13 +71,14 @@ def _start(request: ArmRequest, machines: Sequence[ArmVm]) -> Response:
         request.services.operations.start(
             names, by=request.by, group=request.holder.group
         )
-    return Response(status_code=200)  # it is done: there is nothing to wait for
+    return Response(status_code=200)  # already done: nothing to wait for
 
 
 def delete_vm(request: ArmRequest) -> Response:
     """Delete a VM; if it does not exist, respond with 204.
 
-    A group's token gets an error instead, because the VM may belong to another group.
+    With a group's token, return an error instead, because the VM may belong to another
+    group.
     """
     try:
         machine = _vm(request)
@@ -89,7 +90,7 @@ def delete_vm(request: ArmRequest) -> Response:
 
 
 def delete_member(request: ArmRequest) -> Response:
-    """Delete a VM of a scale set; if it does not exist, respond with 204."""
+    """Delete a VM in a scale set; if it does not exist, respond with 204."""
     machine = choose_member(_set(request), request.path.instance)
     if machine is None:
         return Response(status_code=204)
@@ -126,14 +127,14 @@ def _operate(
         operation, order, by=request.by, group=request.holder.group
     )
     if operation is VmOperation.EVICT:
-        return Response(status_code=204)  # clients do not wait for its end
+        return Response(status_code=204)  # clients do not wait for it to end
     return accepted(request, maintenances, machines[0].vm.location or ANYWHERE)
 
 
 def _chosen(
     request: ArmRequest, *, is_choice_needed: bool, are_stopped_included: bool
 ) -> Sequence[ArmVm]:
-    """Return the VMs that the body names, or by default all VMs of the scale set.
+    """Return the VMs listed in the body, or by default all VMs in the scale set.
 
     Unless `are_stopped_included`, the default leaves out deallocated VMs.
     """
@@ -143,7 +144,7 @@ def _chosen(
         raise ArmError(400, "instanceIds is required", "InvalidParameter")
     if not isinstance(instance_ids, list | None):
         raise ArmError(400, "instanceIds must be a list", "InvalidParameter")
-    _check_number(instance_ids or ())  # before any of them is looked up
+    _check_number(instance_ids or ())  # before any VM is looked up
     scale_set = _set(request)
     if instance_ids is None or instance_ids == ["*"]:
         return [

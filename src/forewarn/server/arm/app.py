@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 Handler = Callable[[ArmRequest], Response]
 
-#: Patterns of paths and their handlers. The first match applies: fixed segments come
+#: Path patterns and their handlers. The first match applies, so fixed segments come
 #: before named ones.
 ROUTES: Mapping[str, Mapping[str, Handler]] = {
     paths.ALL_VMS: {"GET": reads.list_vms},
@@ -78,7 +78,7 @@ class ArmApp:
             return self._handle(request, body)
         except (ForewarnError, ArmError) as error:
             return failed(error)
-        except Exception as error:  # nothing above it in this thread would log it
+        except Exception as error:  # nothing above this would log the error
             _log.exception("%s %s failed", request.method, request.url.path)
             return failed(error)
 
@@ -118,7 +118,7 @@ class ArmApp:
 
 
 def find_route(path: str) -> tuple[ArmPath, Mapping[str, Handler]] | None:
-    """Return the parsed `path` and its handlers, by method; None if there are none."""
+    """Return the parsed `path` and its handlers by method, or None."""
     for pattern, handlers in ROUTES.items():
         parsed = parse(pattern, path)
         if parsed is not None:
@@ -133,7 +133,7 @@ def failed(error: Exception) -> Response:
     status = status_of(error)
     if status == 500:
         return arm_error(500, FAILED)
-    status = 400 if status == 422 else status  # no 422 in ARM
+    status = 400 if status == 422 else status  # ARM has no 422
     response = arm_error(status, str(error), headers=retry_headers(error))
     if isinstance(error, StoreDamaged):
         del response.headers["Retry-After"]
@@ -141,7 +141,7 @@ def failed(error: Exception) -> Response:
 
 
 def _add_request_ids(request: Request, response: Response) -> None:
-    """Add the service's request id to a response, and the client's if requested."""
+    """Add the service's request ID to a response, and the client's ID if requested."""
     response.headers.setdefault("x-ms-request-id", new_request_id())
     own = request.headers.get("x-ms-client-request-id")
     is_wanted = request.headers.get("x-ms-return-client-request-id", "").lower()

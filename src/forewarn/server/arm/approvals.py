@@ -1,4 +1,4 @@
-"""Approval of events by id, one or several at a time."""
+"""Approval of events by ID, one or several at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -22,7 +22,7 @@ _NOT_AN_EVENT = NotFound("not a valid event ID")
 _MAX_IDS = 100  # ids in one request
 
 _KINDS = {fold_name(name): kind for kind, name in TYPES.items()}
-#: Errors of an approval: status, code, and the code next to its id in a list.
+#: Approval errors: the status, the code, and the code next to an ID in a list.
 _ERRORS: Mapping[type[ForewarnError], tuple[int, str, str]] = {
     NotFound: (404, "InvalidScheduledEventId", "NotFound"),
     TooLate: (409, "Conflict", "Conflict"),
@@ -84,7 +84,7 @@ def _read_ids(request: ArmRequest) -> Sequence[str]:
 
 
 def _visible_to(request: ArmRequest) -> Callable[[Event], bool]:
-    """Return a predicate for the events that the resource in the path sees."""
+    """Return a predicate for the events visible to the resource in the path."""
     resource_type, name = fold_name(request.path.type), request.path.resource
     with request.snapshot() as snapshot:
         if resource_type in _KINDS:

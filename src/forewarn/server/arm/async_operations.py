@@ -1,7 +1,7 @@
 """Long-running operations: each consists of one or more maintenance operations.
 
-Its id is composed of theirs and nothing else is stored, so clients can keep waiting
-across a restart of the service.
+An operation's ID is composed of their IDs, and nothing else is stored. Clients can
+therefore keep waiting across a service restart.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.control.auth.permissions import shown_to
 from forewarn.server.error_responses import arm_error_view
 
-#: Status by phase. If there are several maintenance operations, the one whose phase
-#: comes first here determines the status.
+#: Status by phase. If there are several maintenance operations, the operation whose
+#: phase comes first here determines the status.
 _STATUS: Mapping[Phase, str] = {
     Phase.SCHEDULED: "InProgress",
     Phase.STARTED: "InProgress",
@@ -33,13 +33,13 @@ _STATUS: Mapping[Phase, str] = {
     Phase.CANCELED: "Canceled",
     Phase.COMPLETED: "Succeeded",
 }
-#: For operations without success: an error code, and the outcome.
+#: For unsuccessful operations: an error code and the outcome.
 _UNSUCCESSFUL: Mapping[Phase, tuple[str, str]] = {
     Phase.FAILED: ("OperationFailed", "was closed as failed"),
     Phase.CANCELED: ("OperationCanceled", "was canceled before it started"),
 }
 _MIN_WAIT, _MAX_WAIT = 1, 15  # seconds until the next poll
-_OVERDUE_WAIT = timedelta(seconds=5)  # between polls of overdue work
+_OVERDUE_WAIT = timedelta(seconds=5)  # between polls for overdue work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class _State:
     """The progress of an operation."""
 
     status: str
-    error: tuple[str, str] | None  # None if it has not failed so far
+    error: tuple[str, str] | None  # None unless it has failed
     wait: Mapping[str, str]
 
     @property
@@ -58,7 +58,7 @@ class _State:
 def accepted(
     request: ArmRequest, maintenances: Sequence[Maintenance], location: str
 ) -> Response:
-    """Return a 202 with the addresses at which the operation can be polled."""
+    """Return a 202 with the addresses for polling the operation."""
     with request.snapshot() as snapshot:
         wait = _retry_after(request, snapshot, maintenances)
     operation = ID_SEPARATOR.join(maintenance.id for maintenance in maintenances)
@@ -73,7 +73,7 @@ def accepted(
 
 
 def get_operation(request: ArmRequest) -> Response:
-    """Return the progress of an operation: as JSON, or as a status if `monitor`."""
+    """Return an operation's progress, as JSON or, if `monitor`, as a status."""
     with request.snapshot() as snapshot:
         maintenances = find_operation(request, snapshot)
         state = _State(
@@ -90,7 +90,7 @@ def get_operation(request: ArmRequest) -> Response:
 def seconds_to_wait(clock: Clock, until: datetime | None, now: datetime) -> int:
     """Return the seconds until the next poll; `until` is None if unknown."""
     if clock.name != "system":
-        return _MIN_WAIT  # hours may pass in a second
+        return _MIN_WAIT  # hours may pass in one second
     if until is None:
         return _MAX_WAIT
     return min(max(ceil((until - now).total_seconds()), _MIN_WAIT), _MAX_WAIT)
@@ -102,7 +102,7 @@ def next_poll_at(
     rules: Rules,
     outages: Sequence[Outage] = (),
 ) -> datetime | None:
-    """Return when `maintenance` may have progressed; None if time does not matter."""
+    """Return when `maintenance` may progress, or None if time does not matter."""
     alone = policy.next_moment(maintenance, now, rules, outages)
     if alone is not None or maintenance.phase is not Phase.STARTED:
         return alone
@@ -111,7 +111,7 @@ def next_poll_at(
 
 
 def _slowest(maintenances: Sequence[Maintenance]) -> Maintenance:
-    """Return the maintenance that determines the status of the operation."""
+    """Return the maintenance operation that determines the status."""
     order = [*_STATUS]
     return min(maintenances, key=lambda maintenance: order.index(maintenance.phase))
 
@@ -180,7 +180,7 @@ def _error(
         for entry in snapshot.facts_of(maintenance.id)
         if isinstance(entry.fact, Canceled | Closed) and entry.fact.reason
     ]
-    # A holder that sees only a part must not see the operator's reason.
+    # A caller that sees only a part must not see the operator's reason.
     is_whole = share.events == maintenance.events
     summary = f"the {maintenance.type} of {', '.join(share.vms)} {what}"
     return code, ": ".join([summary, *(reasons if is_whole else ())])

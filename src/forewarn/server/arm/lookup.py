@@ -1,4 +1,4 @@
-"""Lookup of resources by path; those that the caller must not see are not found."""
+"""Lookup of resources by path; resources hidden from the caller are not found."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from forewarn.ports import Snapshot
 from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.control.auth.permissions import vm_for, vms_for
 
-#: Kinds of groups that are resources in their own right.
+#: Kinds of groups that are resources themselves.
 TYPES: Mapping[GroupKind, str] = {
     GroupKind.SCALE_SET: "virtualMachineScaleSets",
     GroupKind.AVAILABILITY_SET: "availabilitySets",
 }
 
-#: Separates the maintenance ids in the id of an operation.
+#: Separates the maintenance IDs in an operation's ID.
 ID_SEPARATOR = "."
 MAX_AT_ONCE = 100  # VMs in one request
 _PAGE = 1000
@@ -31,14 +31,14 @@ class ArmVm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmSet:
-    """A group that is a resource in its own right, with its VMs."""
+    """A group that is a resource itself, with its VMs."""
 
     group: Group
     machines: tuple[ArmVm, ...]
 
 
 def find_machine(request: ArmRequest, snapshot: Snapshot, name: str) -> ArmVm:
-    """Return the VM called `name`, if the path matches its place."""
+    """Return the VM `name`, if the path matches its location."""
     part = _part(snapshot, vm=name)
     for vm in part.vms.values():
         own = vm_for(request.holder, vm)
@@ -50,7 +50,7 @@ def find_machine(request: ArmRequest, snapshot: Snapshot, name: str) -> ArmVm:
 def find_set(
     request: ArmRequest, snapshot: Snapshot, name: str, kind: GroupKind
 ) -> ArmSet:
-    """Return the group of `kind` called `name`, if the path matches its place."""
+    """Return the group of `kind` named `name`, if the path matches its location."""
     part = _part(snapshot, group=name)
     for group in part.groups.values():
         if fold_name(group.name) != fold_name(name) or group.kind is not kind:
@@ -66,7 +66,7 @@ def find_set(
 
 
 def find_named_vm(request: ArmRequest, snapshot: Snapshot) -> ArmVm:
-    """Return the VM that the path names, of a scale set or not."""
+    """Return the VM that the path names, whether or not it is in a scale set."""
     path = request.path
     if not path.instance:
         return find_machine(request, snapshot, path.vm)
@@ -79,7 +79,7 @@ def find_named_vm(request: ArmRequest, snapshot: Snapshot) -> ArmVm:
 
 
 def choose_member(scale_set: ArmSet, instance: str) -> ArmVm | None:
-    """Return the VM of a scale set that `instance` names; None if there is none."""
+    """Return the VM in the scale set that `instance` names, or None."""
     return index_members(scale_set)(instance)
 
 
@@ -105,7 +105,7 @@ def index_members(scale_set: ArmSet) -> Callable[[str], ArmVm | None]:
 
 
 def find_operation(request: ArmRequest, snapshot: Snapshot) -> Sequence[Maintenance]:
-    """Return the maintenance operations whose ids make up the operation's id."""
+    """Return the maintenance operations whose IDs make up the operation's ID."""
     ids = request.path.operation.upper().split(ID_SEPARATOR)
     maintenances = [_maintenance(request, snapshot, item) for item in ids[:MAX_AT_ONCE]]
     existing = [item for item in maintenances if item is not None]
@@ -117,7 +117,7 @@ def find_operation(request: ArmRequest, snapshot: Snapshot) -> Sequence[Maintena
 def every_machine(
     request: ArmRequest, snapshot: Snapshot, after: str
 ) -> Iterator[ArmVm]:
-    """Yield the VMs of a subscription or resource group by name, after `after`."""
+    """Yield the VMs in a subscription or resource group by name, after `after`."""
     while page := vms_for(request.holder, snapshot, after=after, limit=_PAGE):
         groups = snapshot.part_of_fleet(vms=[listed.name for listed in page]).groups
         for vm in page:
@@ -127,7 +127,7 @@ def every_machine(
 
 
 def instance_id(vm: VM) -> str:
-    """Return a VM's id in its scale set: the end of its name."""
+    """Return a VM's ID in its scale set, which is the end of its name."""
     return vm.name.rpartition("_")[2]
 
 
@@ -154,7 +154,7 @@ def _part(snapshot: Snapshot, *, vm: str = "", group: str = "") -> Fleet:
 
 
 def _is_at(request: ArmRequest, vm: VM) -> bool:
-    """Whether `vm` may be in the path's place; many VMs have no known place."""
+    """Return whether `vm` may be at the path's location; many VMs have no known one."""
     path = request.path
     places = (
         (path.subscription, vm.subscription),

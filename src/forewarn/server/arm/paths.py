@@ -1,6 +1,6 @@
 """Paths below /subscriptions.
 
-Fixed segments match in any case; names are taken as they are written.
+Fixed segments are case-insensitive; names are used as written.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from forewarn.server.error_responses import ARM_ROOT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmPath:
-    """A parsed path; fields that it does not name are empty."""
+    """A parsed path; fields that the path does not contain are empty."""
 
     subscription: str
     resource_group: str = ""
@@ -30,24 +30,24 @@ _ALL = f"{ARM_ROOT}/{{subscription}}/{_COMPUTE}"
 _SOME = f"{ARM_ROOT}/{{subscription}}/resourcegroups/{{resource_group}}/{_COMPUTE}"
 _EVENTS = f"{_SOME}/{{type}}/{{resource}}/providers/microsoft.maintenance"
 
-#: The VMs of a subscription, or of a resource group.
+#: The VMs in a subscription or resource group.
 ALL_VMS = f"{_ALL}/virtualmachines"
 VMS = f"{_SOME}/virtualmachines"
-#: A VM, whether in a set or not.
+#: A VM, whether or not it is in a set.
 VM = f"{VMS}/{{vm}}"
 SCALE_SET = f"{_SOME}/virtualmachinescalesets/{{group}}"
-#: A VM of a scale set.
+#: A VM in a scale set.
 MEMBER = f"{SCALE_SET}/virtualmachines/{{instance}}"
 AVAILABILITY_SET = f"{_SOME}/availabilitysets/{{group}}"
 #: A long-running operation.
 OPERATION = f"{_ALL}/locations/{{location}}/operations/{{operation}}"
-#: Events that a resource sees, and one of them.
+#: The events that a resource sees, and one of them.
 EVENTS = f"{_EVENTS}/scheduledevents"
 EVENT = f"{EVENTS}/{{event}}/acknowledge"
 
 
 def parse(pattern: str, path: str) -> ArmPath | None:
-    """Parse `path`; None if it does not match `pattern`."""
+    """Parse `path`; return None if it does not match `pattern`."""
     expected = pattern.split("/")
     segments = [segment for segment in path.split("/") if segment]
     if len(expected) != len(segments):

@@ -30,7 +30,7 @@ _PAGE = 500
 
 
 def get_vm(request: ArmRequest) -> Response:
-    """Return a VM, as a standalone resource or as part of its scale set."""
+    """Return a VM, either as a standalone resource or as part of its scale set."""
     machine, in_progress = _find(request)
     view = member_view if request.path.instance else vm_view
     return JSONResponse(
@@ -39,13 +39,13 @@ def get_vm(request: ArmRequest) -> Response:
 
 
 def get_vm_view(request: ArmRequest) -> Response:
-    """Return the status of a VM."""
+    """Return a VM's status."""
     machine, in_progress = _find(request)
     return JSONResponse(instance_view(machine.vm, in_progress))
 
 
 def list_vms(request: ArmRequest) -> Response:
-    """Return a page of the VMs of a subscription or resource group."""
+    """Return a page of the VMs in a subscription or resource group."""
     after = request.query.get("$skiptoken", "")
     if after and not NAME.fullmatch(after):
         raise ArmError(
@@ -70,7 +70,7 @@ def list_vms(request: ArmRequest) -> Response:
 
 
 def list_members(request: ArmRequest) -> Response:
-    """Return the VMs of a scale set."""
+    """Return the VMs in a scale set."""
     with request.snapshot() as snapshot:
         scale_set = find_set(request, snapshot, request.path.group, GroupKind.SCALE_SET)
         in_progress = _maintenance_lookup(snapshot, scale_set.machines)
@@ -119,7 +119,7 @@ def _is_expanded(request: ArmRequest) -> bool:
 
 
 def _no_such_place(request: ArmRequest) -> ArmError:
-    """Return the error for a place that no VM of the fleet can be in."""
+    """Return the error for a location that no VM in the fleet can have."""
     path = request.path
     if path.resource_group:
         message = f"Resource group '{path.resource_group}' could not be found."

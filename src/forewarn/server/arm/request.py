@@ -1,4 +1,4 @@
-"""A request to the Azure Resource Manager API, and the error that refuses it."""
+"""A request to the Azure Resource Manager API, and errors that refuse it."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from forewarn.server.control.context import Services
 
 
 class ArmError(HTTPException):
-    """A refused request; `code` is for programs."""
+    """A refused request; `code` is intended for programs."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class ArmRequest:
     path: ArmPath
     query: Mapping[str, str]  # names in lower case
     body: bytes
-    origin: str  # scheme and host that the request was sent to
+    origin: str  # scheme and host to which the request was sent
 
     @property
     def by(self) -> str:
@@ -57,7 +57,7 @@ class ArmRequest:
         """Parse the body, which must be a JSON object."""
         try:
             parsed = json.loads(self.body)
-            json.dumps(parsed, ensure_ascii=False).encode()  # errors may quote it
+            json.dumps(parsed, ensure_ascii=False).encode()  # errors may quote the body
         except (ValueError, RecursionError):  # not JSON, or not even text
             parsed = None
         if not isinstance(parsed, dict):

@@ -1,6 +1,6 @@
 """JSON views of ARM resources: VMs, scale sets and availability sets.
 
-The status of a VM derives from the maintenance in progress on it.
+A VM's status is derived from the maintenance in progress on it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ _PROVISIONING: Mapping[EventType, str] = {
     EventType.PREEMPT: "Deleting",
     EventType.TERMINATE: "Deleting",
 }
-#: Power state while the driver acts on a VM, and then until the event is over.
+#: Power states while the driver acts on a VM, and then until the event has ended.
 _ACTED_ON: Mapping[EventType, tuple[str, str]] = {
     EventType.FREEZE: ("running", "running"),
     EventType.REBOOT: ("starting", "running"),
@@ -51,7 +51,7 @@ _DISPLAY_STATUS: Mapping[str, str] = {
 }
 
 
-#: Location of a VM without a known one; paths may name any other.
+#: The location of a VM without a known location; paths may name any other.
 ANYWHERE = "global"
 _ANY_RESOURCE_GROUP = "default"
 
@@ -121,7 +121,7 @@ def vm_view(
     *,
     expand: bool = False,
 ) -> Json:
-    """Return a VM as JSON; `expand` adds its instance view."""
+    """Return a VM as JSON; `expand` adds the instance view."""
     vm, group = machine.vm, machine.group
     properties: Json = {
         **_properties(vm, in_progress),
@@ -145,7 +145,7 @@ def member_view(
     *,
     expand: bool = False,
 ) -> Json:
-    """Return a VM of a scale set as JSON; `expand` adds its instance view."""
+    """Return a VM in a scale set as JSON; `expand` adds the instance view."""
     vm, number = machine.vm, instance_id(machine.vm)
     kind = "virtualMachineScaleSets/virtualMachines"
     own_id = _id(
@@ -290,7 +290,7 @@ def _resource(vm: VM, own_id: str, name: str, kind: str) -> Json:
 
 
 def _id(vm: VM, path: ArmPath, rest: str) -> str:
-    """Return a resource id, with the place in the path if the fleet has none."""
+    """Return a resource ID, using the path's location if the fleet has none."""
     subscription = vm.subscription or path.subscription
     group = vm.resource_group or path.resource_group or _ANY_RESOURCE_GROUP
     return (

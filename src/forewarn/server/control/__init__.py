@@ -1,1 +1,1 @@
-"""The operator's API, /v1/...: one module per resource."""
+"""The operator API, /v1/...: one module per resource."""

@@ -1,4 +1,4 @@
-"""Shared parts of routes: dependencies, JSON responses, receipts and pages of lists."""
+"""Shared parts of routes: dependencies, JSON responses, receipts and list pages."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ from forewarn.server.metrics.sources import MetricSources
 
 _T = TypeVar("_T")
 _MAX_KEY = 255  # characters
-_MAX_NAMES = 32  # names in the object of a body; no model has as many
+_MAX_NAMES = 32  # names in a body's object; no model has this many
 _SMALL = 16 * 1024  # bytes that are parsed or hashed on the event loop
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of items")]
@@ -62,7 +62,7 @@ class Services:
     sources: MetricSources
 
 
-# Dependencies are coroutines: FastAPI would run each function in a thread of the pool.
+# Dependencies are coroutines, because FastAPI would run functions in pool threads.
 
 
 async def _get_services(request: Request) -> Services:
@@ -71,7 +71,7 @@ async def _get_services(request: Request) -> Services:
 
 
 def get_caller(request: Request) -> TokenHolder:
-    """Return the caller that the guard has identified."""
+    """Return the caller that the guard identified."""
     holder: TokenHolder = request.state.caller
     return holder
 
@@ -110,7 +110,7 @@ class WriteRequest:
         return IdempotencyKey(
             key=self.key,
             digest=self.digest,
-            holder=self.holder.token or "",  # "" is the admin token
+            holder=self.holder.token or "",  # "" means the admin token
             render=receipt,
         )
 
@@ -120,7 +120,7 @@ class WriteRequest:
         view: Callable[[_T], Json],
         status: int = 200,
     ) -> Json:
-        """Run a command of the engine for the caller; return the view of its result."""
+        """Run an engine command for the caller; return a view of the result."""
         once: IdempotencyKey[_T] | None
         once = self.idempotency_key(status, lambda result, snapshot: view(result))
         return view(command(by=self.by, once=once))
@@ -139,7 +139,7 @@ async def _write_request(
         WithJsonSchema({"type": "string", "minLength": 1, "maxLength": _MAX_KEY}),
     ] = None,
 ) -> WriteRequest:
-    """Collect the caller, the idempotency key and a digest of the request."""
+    """Collect the caller, the idempotency key, and a digest of the request."""
     if idempotency_key is not None and not 0 < len(idempotency_key) <= _MAX_KEY:
         raise HTTPException(
             422, f"Idempotency-Key: must have 1 to {_MAX_KEY} characters"
@@ -164,10 +164,10 @@ Body = Annotated[bytes, Depends(_raw_body)]  # parsed outside the event loop
 
 
 class BoundedRequest(Request):
-    """A request whose body takes little of the event loop's time.
+    """A request whose body takes little time on the event loop.
 
     A large body is parsed in a thread. An object with too many keys is refused without
-    validation, because pydantic would create an error for each of them.
+    validation, because pydantic would create an error for each key.
     """
 
     async def json(self) -> Any:
@@ -181,19 +181,19 @@ class BoundedRequest(Request):
 
 
 async def _run(function: Callable[[bytes], _T], body: bytes) -> _T:
-    """Call `function` with a body: in a thread, if it is large."""
+    """Call `function` with a body, using a thread if the body is large."""
     if len(body) > _SMALL:
         return await run_in_threadpool(function, body)
     return function(body)
 
 
 class ViewRoute(APIRoute):
-    """A route that serializes what its endpoint returns, without validating it."""
+    """A route that serializes its endpoint's result without validating it."""
 
     def __init__(
         self, path: str, endpoint: Callable[..., object], **options: Any
     ) -> None:
-        """Use the option `response_model` only to describe the response."""
+        """Use the `response_model` option only to describe the response."""
 
         @wraps(endpoint)
         def respond(**values: object) -> Response:
@@ -231,7 +231,7 @@ def page(
     view: Callable[[_T], object],
     cursor: Callable[[_T], str | int],
 ) -> Json:
-    """Return a page of `limit` items; an extra item shows that another page follows."""
+    """Return a page of `limit` items; an extra item means that another page follows."""
     shown = items[:limit]
     has_more = len(items) > limit
     return {
@@ -241,7 +241,7 @@ def page(
 
 
 def parse_number(after: str | None) -> int:
-    """Parse a numeric cursor; None is 0."""
+    """Parse a numeric cursor; treat None as 0."""
     if after is None:
         return 0
     if not (after.isascii() and after.isdigit() and len(after) <= 18):
@@ -250,6 +250,6 @@ def parse_number(after: str | None) -> int:
 
 
 def _own_key(holder: TokenHolder, key: str) -> str:
-    """Return a key of this holder alone, so that nobody can probe others' keys."""
+    """Return a key specific to this holder, so that nobody can probe others' keys."""
     own_key = f"{holder.token or ''} {holder.name}\n{key}"
     return hashlib.sha256(own_key.encode()).hexdigest()

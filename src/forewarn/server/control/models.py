@@ -1,7 +1,7 @@
-"""Models of the request and response bodies of the control API.
+"""Models for the control API's request and response bodies.
 
-A response model describes what a view returns, and is not applied to it; the tests
-compare every response with its model. Core dataclasses in it are returned as they are.
+A response model describes a view's result but is not applied to it; the tests compare
+every response with its model. Core dataclasses are returned unchanged.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ from forewarn.server.metadata.limits import MetadataLimit
 
 _MAX_SECONDS = 10**12  # no meaningful number of seconds is larger
 
-#: Names of VMs in a request; only the first invalid one makes an error.
+#: Names of VMs in a request; only the first invalid name causes an error.
 VmNames = Annotated[list[StrictStr], Field(fail_fast=True)]
 
 # --- request bodies ----------------------------------------------------------
@@ -167,7 +167,7 @@ def order_of(body: Announcement) -> Order:
 
 
 def with_times(order: Order, body: EventOptions | None) -> Order:
-    """Add notice, start time and the fields of `with_details` to `order`."""
+    """Add the notice, start time and fields of `with_details` to `order`."""
     if body is None:
         return order
     notice, at = body.notice_seconds, body.not_before
@@ -179,7 +179,7 @@ def with_times(order: Order, body: EventOptions | None) -> Order:
 
 
 def with_details(order: Order, body: EventDetails | None) -> Order:
-    """Add duration, description and reason to `order`."""
+    """Add the duration, description and reason to `order`."""
     if body is None:
         return order
     return replace(
@@ -221,7 +221,7 @@ def announced_view(announced: Sequence[Maintenance]) -> Json:
 
 
 def preview_view(maintenance: Maintenance) -> Json:
-    """Return a previewed maintenance as JSON, without ids."""
+    """Return a previewed maintenance operation as JSON, without IDs."""
     nameless = {"id": None, "maintenance": None}
     events = [
         {**event_view(maintenance, event, seen_by_nobody), **nameless}
@@ -275,19 +275,19 @@ class View(BaseModel):
     )
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Set the class name that pydantic uses as the name of the schema."""
+        """Set the class name that pydantic uses to name the schema."""
         cls.__qualname__ = cls.__name__.removeprefix("_").removesuffix("View")
         super().__init_subclass__(**options)
 
 
 def page_of(name: str, item: type) -> type[View]:
-    """Return the model of a page of a list."""
+    """Return the model for a page of a list."""
     items: Any = list[item]  # type: ignore[valid-type]  # a type at run time
     return create_model(name, __base__=View, items=items, next=str | int | None)
 
 
 def view_of(name: str, source: type) -> type[View]:
-    """Return the model of a dataclass."""
+    """Return the model for a dataclass."""
     return create_model(name, __base__=View, **get_type_hints(source))
 
 

@@ -1,7 +1,7 @@
 """OpenAPI description: the parts that FastAPI cannot derive from routes and models.
 
-These are the errors and the token of each path, problem documents, and request bodies
-that pydantic does not parse.
+These parts are each path's errors and token, problem documents, and request bodies that
+pydantic does not parse.
 """
 
 from collections.abc import Iterator, Mapping
@@ -44,13 +44,13 @@ class DescribedApp(FastAPI):
 
 
 def body_of(schema: str, *, is_required: bool = True) -> Json:
-    """Describe a request body that `core.fleet_file` reads; for `openapi_extra`."""
+    """Describe a request body that `core.fleet_file` reads, for `openapi_extra`."""
     body = {"required": is_required, "content": {_JSON: _schema_of(schema)}}
     return {"requestBody": body}
 
 
 def text_in(*media_types: str) -> dict[int | str, Json]:
-    """Describe a response that is text; for `responses`."""
+    """Describe a text response, for `responses`."""
     text = {"schema": {"type": "string"}}
     return {200: {"content": dict.fromkeys(media_types, text)}}
 
@@ -80,7 +80,7 @@ def _fleet_schemas(schemas: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _given(properties: Json, *required: str) -> Json:
-    """Return an object whose keys may be absent or null, unless they are `required`."""
+    """Return an object schema whose keys may be absent or null, unless `required`."""
     given: Json = {
         key: schema if key in required else {"anyOf": [schema, {"type": "null"}]}
         for key, schema in properties.items()
@@ -112,7 +112,7 @@ def _complete(operation: Json, method: str, path: str) -> None:
 
 
 def _errors(method: str, path: str, *, has_query: bool) -> Iterator[int]:
-    """Yield the errors that every operation of this kind has."""
+    """Yield the errors common to all operations of this kind."""
     # Not HTTP, foreign page, slow or large body, unknown host, large head.
     yield from (400, 403, 408, 413, 421, 431)
     if is_guarded(path):

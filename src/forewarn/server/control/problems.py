@@ -1,4 +1,4 @@
-"""Exception handlers: errors as RFC 9457 problems, with one sentence for people."""
+"""Exception handlers: convert errors to RFC 9457 problems with a sentence."""
 
 import logging
 import re
@@ -16,11 +16,11 @@ from forewarn.server.error_responses import FAILED, problem, retry_headers, stat
 
 _log = logging.getLogger(__name__)
 
-_MAX_WHERE = 100  # characters; a body may have names of any length
+_MAX_WHERE = 100  # characters; names in a body may have any length
 
 
 def install(app: FastAPI) -> None:
-    """Turn every error of `app` into a problem."""
+    """Convert every error in `app` to a problem."""
     app.add_exception_handler(ForewarnError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -37,7 +37,7 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _replayed(receipt: str) -> Response:
-    """Return a stored response: its status, a line break, its body."""
+    """Return a stored response, made of its status, a line break and its body."""
     status, _, body = receipt.partition("\n")
     if not body:
         return Response(status_code=int(status))
@@ -79,7 +79,7 @@ def _http(request: Request, error: Exception) -> Response:
 
 
 def _allowed_methods(request: Request, allow: str) -> Sequence[str]:
-    """Return the methods of a path; `allow` has those of one of its routes."""
+    """Return a path's methods; `allow` contains those of only one of its routes."""
     requested, paths = request.url.path, request.app.openapi()["paths"]
     matching = [
         path

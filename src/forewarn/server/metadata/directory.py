@@ -1,6 +1,6 @@
-"""Directory of VMs: which VM sends a request (VM identity), and what it sees.
+"""Directory of VMs: which VM sent a request (VM identity), and what it sees.
 
-Only the metadata loop changes any of this, so a GET needs no lock.
+Only the metadata loop changes this data, so a GET needs no lock.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -30,10 +30,10 @@ from forewarn.server.metadata.transport.responses import (
 
 
 class Waiter(Protocol):
-    """A held request that waits for another document."""
+    """A held request that waits for the document to change."""
 
     def wake(self) -> None:
-        """Check again: the document may have changed."""
+        """Check again, because the document may have changed."""
 
     def stop_waiting(self) -> None:
         """Send the response now."""
@@ -48,9 +48,9 @@ class EnabledState:
         """Start with the stored state of `group`."""
         self.group = group
         self.last_request: datetime | None = None  # None if never
-        # Of the last request; None before the first.
+        # Of the last request; None before the first one.
         self.head: ResponseHead | None = None
-        # Enabled, but the delay of the first response is not over yet.
+        # Enabled, but the delay of the first response has not ended yet.
         self.is_newly_enabled = False
         self.refresh(group)
 
@@ -66,25 +66,25 @@ class EnabledState:
             self.last_request = last
 
     def is_disabled(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
-        """Whether the group must be enabled before it gets a response."""
+        """Return whether the group must be enabled before it gets a response."""
         if self.group.enabled is Enabling.ALWAYS:
             return False
         return self.last_request is None or is_silence(self.last_request, now, outages)
 
 
 class CachedDocument:
-    """The cached document of one audience, encoded in each requested version."""
+    """One audience's cached document, encoded in each requested version."""
 
     __slots__ = ("document", "group_state", "not_modified", "tag", "tails", "waiters")
 
     def __init__(self, view: AudienceView, group_state: EnabledState) -> None:
-        """Cache the document in `view`, for an audience of the group."""
+        """Cache the document in `view` for an audience of the group."""
         self.group_state = group_state
         self.waiters: dict[Waiter, None] = {}  # in order of arrival
         self.update(view)
 
     def update(self, view: AudienceView) -> None:
-        """Replace the cached document by the one in `view`."""
+        """Replace the cached document with the one in `view`."""
         self.document: Document = view.document
         self.tag: str = view.tag
         self.not_modified: bytes = not_modified_tail(self.tag)
@@ -100,16 +100,16 @@ class CachedDocument:
 
 
 class VmEntry:
-    """One VM on the metadata plane, and what it was shown last."""
+    """One VM on the metadata plane, and what it was last shown."""
 
     __slots__ = ("cached", "last_request", "seen", "seen_tag", "seen_version", "vm")
 
     def __init__(self, vm: VM, cached: CachedDocument) -> None:
-        """Serve `vm` the document in `cached`."""
+        """Serve the document in `cached` to `vm`."""
         self.vm = vm
         self.cached = cached
-        self.last_request: datetime | None = None  # None if not since the start
-        self.seen: set[str] = set()  # ids of events in the current document
+        self.last_request: datetime | None = None  # None if not since startup
+        self.seen: set[str] = set()  # IDs of events in the current document
         self.seen_tag: str | None = None
         self.seen_version: ApiVersion | None = None
 
@@ -118,11 +118,11 @@ class Directory:
     """All VMs by name and by address."""
 
     def __init__(self, *, is_open: bool, default_vm: str | None = None) -> None:
-        """Start empty; in an open directory, clients may choose their VM."""
+        """Start empty; if the directory is open, clients may choose their VM."""
         self.is_open = is_open
         self.outages: list[Outage] = []
         self._default_vm = default_vm
-        self._first_vm = ""  # of the fleet file
+        self._first_vm = ""  # from the fleet file
         self._group_states: dict[str, EnabledState] = {}
         self._documents: dict[str, CachedDocument] = {}  # by audience
         self._by_name: dict[str, VmEntry] = {}
@@ -130,7 +130,7 @@ class Directory:
         self._woken: list[Waiter] = []  # by the current update
 
     def find(self, address: str, name: str | None) -> VmEntry | None:
-        """Return the VM called `name`, or the VM at `address` if `name` is None."""
+        """Return the VM `name`, or the VM at `address` if `name` is None."""
         if name is not None:
             return self._by_name.get(fold_name(name))
         entry = self._by_address.get(address)
@@ -139,22 +139,22 @@ class Directory:
         return entry
 
     def caller(self, address: str) -> str | None:
-        """Return the caller that connections from `address` count for, if any."""
+        """Return the caller that connections from `address` count toward, if any."""
         entry = self._by_address.get(address)
         if entry is not None:
             return entry.vm.name
         return None if self.is_open else Stranger.at(address)
 
     def group_state(self, group: str) -> EnabledState | None:
-        """Return the state of `group`; None if it has left the fleet."""
+        """Return the state of `group`, or None if it has left the fleet."""
         return self._group_states.get(group)
 
     def entries(self) -> Sequence[VmEntry]:
-        """Return a copy of the list of VMs; safe from any thread."""
+        """Return a copy of the list of VMs; safe to call from any thread."""
         return [*self._by_name.values()]
 
     def group_states(self) -> Sequence[EnabledState]:
-        """Return a copy of the list of groups; safe from any thread."""
+        """Return a copy of the list of groups; safe to call from any thread."""
         return [*self._group_states.values()]
 
     def update(self, update: DocumentUpdate) -> Sequence[Waiter]:
@@ -187,10 +187,10 @@ class Directory:
         """Drop the documents of `groups`, except those of `audiences`."""
         for name, cached in [*self._documents.items()] if groups else ():
             if cached.group_state.group.name in groups and name not in audiences:
-                del self._documents[name]  # its VMs are placed elsewhere, or gone
+                del self._documents[name]  # its VMs have moved or are gone
 
     def _drop_own_document(self, entry: VmEntry | None) -> None:
-        """Drop the document of a VM that leaves its group, if no other VM has it."""
+        """Drop the document of a VM that leaves its group, if no other VM uses it."""
         if entry is None or not entry.cached.group_state.group.isolated:
             return
         name = audience_name(entry.cached.group_state.group, entry.vm.name)
@@ -246,7 +246,7 @@ class Directory:
 
 
 def normalize_address(host: str) -> str:
-    """Normalize a peer's address to the form of the fleet file.
+    """Normalize a peer's address to the form used in the fleet file.
 
     IPv4-mapped IPv6 addresses become IPv4.
     """

@@ -1,8 +1,8 @@
 """Handling of /metadata/... requests; pure.
 
-A request, an address and the current `ResponseHead` go in; response bytes, or the work
-that must be done first, come out. Errors are detected in this order: errors in the head
-(`routes`), the caller's identity, the rate limit, the body.
+The input is a request, an address and the current `ResponseHead`. The output is
+response bytes or work that must be done first. Errors are detected in this order:
+errors in the head (`routes`), the caller's identity, the rate limit, and the body.
 """
 
 from collections.abc import Set
@@ -43,14 +43,14 @@ from forewarn.server.metadata.transport.responses import (
 
 _TOO_MANY = error(429, "Too many requests; try again in a second", Retry_After="1")
 
-#: The number of events that one request can approve.
+#: The maximum number of events that one request can approve.
 MAX_APPROVED = 100
 
 # --- work that precedes the response -----------------------------------------
 
 
 class Deferred:
-    """Work that precedes a response."""
+    """Work to do before a response."""
 
     __slots__ = ()
 
@@ -84,14 +84,14 @@ class HoldResponse(Deferred):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayResponse(Deferred):
-    """The group of `group_state` is being enabled: delay the response until it is."""
+    """The group of `group_state` is being enabled: delay the response until then."""
 
     group_state: EnabledState
     response: Response | None = None  # None for the document at that time
 
 
 class MetadataHandler:
-    """Handles the requests of all callers."""
+    """Handles requests from all callers."""
 
     def __init__(
         self,
@@ -105,10 +105,10 @@ class MetadataHandler:
         takes_latest: bool = False,
         hosts: Set[str] = frozenset(),
     ) -> None:
-        """Serve from `directory`; `date_form` is the one of 2017-03-01.
+        """Serve from `directory`; `date_form` applies to version 2017-03-01.
 
         The first response to a disabled group is delayed by `first_call_delay` seconds.
-        `hosts` are the names of this service, as in `route`.
+        `hosts` contains the names of this service, as in `route`.
         """
         self.directory = directory
         self.head = head
@@ -122,7 +122,7 @@ class MetadataHandler:
         self._date_forms = {OLDEST: date_form}
 
     def handle(self, request: Request, body: bytes, address: str) -> bytes | Deferred:
-        """Return the response for `address`, or what must be done first."""
+        """Return the response for `address`, or the work that must be done first."""
         target = request.route
         if type(target) is ReadDocument and self._rate is None:
             entry = self.directory.find(address, target.vm)
@@ -133,38 +133,38 @@ class MetadataHandler:
     def handle_again(
         self, request: Request, body: bytes, address: str, *, may_wait: bool
     ) -> bytes | Deferred:
-        """Handle a request again, after the deferred work is done."""
+        """Handle a request again after the deferred work is done."""
         target = request.route
         if type(target) is ReadDocument:
             entry = self.directory.find(address, target.vm)
             if entry is not None and entry.cached.group_state.head is self.head:
-                # Hot when many held requests wake at once.
+                # A hot path when many held requests wake at once.
                 return self._document(target, entry, may_wait=may_wait)
         return self._handle(request, body, address, is_new=False, may_wait=may_wait)
 
     def sender(self, request: Request, address: str) -> VmEntry | None:
-        """Return the VM that reads or approves events; None if it is unknown."""
+        """Return the VM that reads or approves events, or None if it is unknown."""
         target = self._route(request)
         if isinstance(target, ReadDocument | ApproveEvents):
             return self.directory.find(address, target.vm)
         return None
 
     def is_delayed(self, group_state: EnabledState) -> bool:
-        """Whether responses are delayed because the group was just enabled."""
+        """Return whether responses are delayed because the group was just enabled."""
         return self.first_call_delay > 0 and group_state.is_newly_enabled
 
     def end_delay(self, group_state: EnabledState, *, has_waiters: bool) -> None:
-        """End the delay of a group; `has_waiters` if requests have waited for it."""
+        """End a group's delay; `has_waiters` if requests have waited for it."""
         group_state.is_newly_enabled = False
         if has_waiters:  # they poll until now, even if the clock has jumped by a day
             group_state.last_request = self.head.now
 
     def count_refusal(self, limit: MetadataLimit, vm: str | None) -> None:
-        """Count what `limit` refuses; `vm` is None if it concerns no single VM."""
+        """Count what `limit` refuses; `vm` is None if no single VM is concerned."""
         self.refusals.add(limit, vm, self.head.now)
 
     def render(self, request: Request, response: Response) -> bytes:
-        """Render `response` to `request`, and count it."""
+        """Render `response` to `request`, and count the response."""
         if request.labels is None:
             request.labels = labels_of(
                 request,
@@ -175,7 +175,7 @@ class MetadataHandler:
         return self.head.render(response, request.connection, is_head=request.is_head)
 
     def refuse(self, response: Response, address: str, *, is_head: bool) -> bytes:
-        """Render the last response of a connection, and count it."""
+        """Render a connection's last response, and count it."""
         self._admits(self.directory.find(address, None))
         self.counts.add(UNREAD, response.status)
         return self.head.render(response, CLOSE, is_head=is_head)
@@ -219,7 +219,7 @@ class MetadataHandler:
         return self._approve(request, entry, body, delay)
 
     def _admits(self, entry: VmEntry | None) -> bool:
-        """Count a request of a VM; return False if it exceeds the rate."""
+        """Count a VM's request; return False if it exceeds the rate."""
         if self._rate is None or entry is None:
             return True
         return not self._rate.wait(entry.vm.name)

@@ -11,8 +11,8 @@ from forewarn.protocol.instance import Node, compute
 from forewarn.protocol.versions import INSTANCE_VERSIONS
 from forewarn.server.metadata.transport.responses import JSON, TEXT, Response, error
 
-#: Documented names of VMs in a scale set, by orchestration mode. An instance id has
-#: fewer digits than the eight hex digits of a flexible VM's name.
+#: Documented names of VMs in a scale set, by orchestration mode. An instance ID has
+#: fewer digits than the eight hex digits in a flexible VM's name.
 _UNIFORM = re.compile(r"(.+)_(0|[1-9][0-9]{0,6})")
 _FLEXIBLE = re.compile(r"(.+)_[0-9a-f]{8}", re.IGNORECASE)
 
@@ -33,7 +33,7 @@ def versions() -> Response:
 
 
 def read_instance(vm: VM, group: Group, query: ReadInstance) -> Response:
-    """Return the tree of `vm`, or the node at the requested path."""
+    """Return the metadata tree of `vm`, or the node at the requested path."""
     if query.form not in ("json", "text"):
         return error(400, "Bad request. format must be json or text")
     node = _walk(_tree(vm, group, query.version), query.path)
@@ -67,7 +67,7 @@ def _walk(node: Node, path: Sequence[str]) -> "Node | None":
 
 
 def _text(node: Node) -> str:
-    """Return a value as it is, or list the children; containers end with a slash."""
+    """Return a value as is, or list the children; containers end with a slash."""
     if isinstance(node, str):
         return node
     if isinstance(node, list):
@@ -115,7 +115,7 @@ def _eviction_policy(vm: VM, group: Group) -> str:
 
 
 def _domain(domain: int | None, group: Group) -> str:
-    if domain is None:  # Azure returns 0 for a VM in no set
+    if domain is None:  # Azure returns 0 for a VM that is not in a set
         return "0" if group.kind is GroupKind.STANDALONE else ""
     return str(domain)
 
@@ -127,7 +127,7 @@ def _membership(vm: VM, group: Group) -> Mapping[str, Node]:
         return (
             _uniform(vm, group, *uniform.groups()) if uniform else _flexible(vm, group)
         )
-    # A role instance is not a virtual machine of a resource group.
+    # A role instance is not a virtual machine in a resource group.
     is_role = group.kind is GroupKind.CLOUD_SERVICE
     own = "" if is_role else _resource_id(vm, f"virtualMachines/{vm.name}")
     return {"osProfile": {"computerName": vm.name}, "resourceId": own}
@@ -166,7 +166,7 @@ def _resource_id(vm: VM, path: str) -> str:
 
 
 def _interfaces(vm: VM) -> Iterator[Node]:
-    """Yield all addresses as one interface: the fleet does not know interfaces."""
+    """Yield all addresses as one interface; the fleet does not know interfaces."""
     if not vm.addresses:
         return
     ipv4: list[Node] = [_address_node(ip) for ip in vm.addresses if ":" not in ip]

@@ -1,4 +1,4 @@
-"""Limits per caller (connections, request rate and turns), and counts of refusals."""
+"""Limits per caller (connections, request rate and turns), and refusal counts."""
 
 import logging
 import time
@@ -18,18 +18,18 @@ _log = logging.getLogger(__name__)
 _MAX_REFUSED = 64  # at once; further connections are closed without a response
 _OUT_OF_TURN = 4  # reads per caller and round
 _TURNS = 8  # callers per round
-_PAUSE = 0.001  # seconds before a round while something is written
+_PAUSE = 0.001  # seconds before each round during a write
 _MAX_COUNTED = 10_000  # callers
 _APPROVALS = 2  # per VM
-_STRANGERS = 1024  # connections; fewer where few files may be open
+_STRANGERS = 1024  # connections; fewer if few files may be open
 _MAX_LIMITED = 1000  # VMs
 _RECENT = timedelta(hours=1)  # by the service's clock
 
 
 class Stranger(str):
-    """Name of a caller that is not a VM: its address, or its IPv6 /64 network.
+    """The name of a caller that is not a VM: its address or IPv6 /64 network.
 
-    It contains a space, so no VM can have the same name.
+    The name contains a space, so no VM can have the same name.
     """
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class Stranger(str):
 
 
 class RateLimit:
-    """Rate limit per caller; an idle one may burst, by default one second's quota."""
+    """A rate limit per caller; idle ones may burst, by default a second's quota."""
 
     def __init__(
         self,
@@ -51,19 +51,19 @@ class RateLimit:
         monotonic: Callable[[], float] = time.monotonic,
         *,
         burst: float | None = None,
-        max_callers: int | None = None,  # those that are remembered; None for all
+        max_callers: int | None = None,  # maximum number remembered; None for all
     ) -> None:
-        """Allow each caller `per_second` requests, by the time of `monotonic`."""
+        """Allow each caller `per_second` requests, using the time of `monotonic`."""
         self._per_second = per_second
         self._burst = max(per_second, 1.0) if burst is None else burst
         self._max_callers = max_callers
         self._monotonic = monotonic
-        # Requests left, and when; the latest callers are last. A plain dict is slow to
-        # find its first item after many were removed.
+        # Requests left, and when; the latest callers are last. In a plain dict, finding
+        # the first item is slow after many were removed.
         self._left = OrderedDict[str, tuple[float, float]]()
 
     def wait(self, caller: str) -> float:
-        """Count a request; return the seconds to wait, 0 if within the limit."""
+        """Count a request; return the seconds to wait, or 0 if within the limit."""
         now = self._monotonic()
         left, at = self._left.pop(caller, (self._burst, now))
         left = min(self._burst, left + (now - at) * self._per_second)
@@ -73,9 +73,10 @@ class RateLimit:
         return 0.0 if is_admitted else (1 - left) / self._per_second
 
     def _forget_oldest(self, now: float) -> None:
-        """Forget the oldest caller, if it may burst again or there are too many.
+        """Forget the oldest caller if it may burst again or there are too many callers.
 
-        One per request is enough: each request adds one caller at most.
+        Forgetting one caller per request is enough, because each request adds at most
+        one.
         """
         oldest, (left, at) = next(iter(self._left.items()))
         is_full = left + (now - at) * self._per_second >= self._burst
@@ -88,18 +89,18 @@ class TurnTaker(Protocol):
     """A connection that has received more than one turn can process."""
 
     def take_turn(self) -> None:
-        """Process a bounded part of it; call `TurnQueue.add` again if some is left."""
+        """Process some of the input; call `TurnQueue.add` again if any is left."""
 
 
 class TurnQueue:
-    """Turns of connections that are behind: one per caller in each round.
+    """Turns for connections that are behind: one per caller in each round.
 
-    Between two rounds the event loop serves all other callers, and a caller gets only a
-    few requests served out of turn. This bounds the work that one caller can cause
-    before others are served, however many connections it has.
+    Between two rounds, the event loop serves all other callers, and each caller has
+    only a few requests served out of turn. This bounds the work that one caller can
+    cause before others are served, regardless of how many connections it has.
 
-    During a write, each round starts after a pause: the writing thread needs the
-    interpreter many times, and would otherwise wait for it each time.
+    During a write, each round starts after a pause. The writing thread needs the
+    interpreter many times and would otherwise wait for it each time.
     """
 
     def __init__(
@@ -107,13 +108,13 @@ class TurnQueue:
         call_later: Callable[[float, Callable[[], None]], object],
         is_writing: Callable[[], bool],
     ) -> None:
-        """Start each round with `call_later` of the event loop."""
+        """Start each round with the event loop's `call_later`."""
         self._call_later = call_later
         self._is_writing = is_writing
         self._waiting: dict[str, dict[TurnTaker, None]] = {}  # by caller, in order
         self._admitted: Counter[str] = Counter()  # since the last round
         self._is_scheduled = False
-        self.deferred = 0  # how often a connection had to wait for its turn
+        self.deferred = 0  # number of times a connection waited for its turn
 
     def admits(self, caller: str) -> bool:
         """Count a read from `caller`; return False if it must wait for its turn."""
@@ -123,14 +124,14 @@ class TurnQueue:
         return self._admitted[caller] <= _OUT_OF_TURN and caller not in self._waiting
 
     def add(self, connection: TurnTaker, caller: str) -> None:
-        """Give `connection` a turn, after those of `caller` that wait already."""
+        """Give `connection` a turn after those of `caller` that are already waiting."""
         waiting = self._waiting.setdefault(caller, {})
         self.deferred += connection not in waiting
         waiting[connection] = None
         self._schedule()
 
     def _serve(self) -> None:
-        """Serve one connection of each caller, longest wait first."""
+        """Serve one connection per caller, longest wait first."""
         self._is_scheduled = False
         self._admitted.clear()
         try:
@@ -141,7 +142,7 @@ class TurnQueue:
                 if connections:
                     self._waiting[caller] = connections  # last in the next round
                 first.take_turn()
-        finally:  # even after an error, so that it does not stop the turns of others
+        finally:  # even after an error, so that it does not stop other turns
             if self._waiting:
                 self._schedule()
 
@@ -152,14 +153,14 @@ class TurnQueue:
 
 
 class ApprovalQueue(Generic[_T]):
-    """Approvals that wait for a thread; groups take turns, and so do VMs in a group.
+    """Approvals waiting for a thread; groups take turns, as do VMs in a group.
 
-    A VM has at most two approvals here, one of them in progress, so that neither a VM
-    nor a group with many VMs delays the approvals of others.
+    A VM has at most two approvals here, including one in progress. Neither a VM nor a
+    group with many VMs can therefore delay others' approvals.
     """
 
     def __init__(self, start: Callable[[_T], None], at_once: int) -> None:
-        """Begin approvals with `start`, `at_once` at a time."""
+        """Begin approvals with `start`, up to `at_once` at a time."""
         self._start = start
         self._at_once = at_once
         self._in_progress: set[str] = set()  # VMs
@@ -167,7 +168,7 @@ class ApprovalQueue(Generic[_T]):
         self._waiting: dict[str, dict[str, deque[_T]]] = {}
 
     def add(self, group: str, vm: str, approval: _T) -> bool:
-        """Begin or queue an approval; return False if `vm` has too many here."""
+        """Begin or queue an approval; return False if `vm` already has too many."""
         waiting = self._waiting.setdefault(group, {}).setdefault(vm, deque())
         if len(waiting) + (vm in self._in_progress) == _APPROVALS:
             return False
@@ -176,7 +177,7 @@ class ApprovalQueue(Generic[_T]):
         return True
 
     def finish(self, vm: str) -> None:
-        """Begin the next approval after the one of `vm` that was in progress."""
+        """Begin the next approval after the one from `vm` that was in progress."""
         self._in_progress.remove(vm)
         self._begin_next()
 
@@ -204,11 +205,11 @@ class ApprovalQueue(Generic[_T]):
 class MetadataLimit(StrEnum):
     """A limit that applies to callers."""
 
-    CONNECTIONS = "connections"  #: of one VM
-    STRANGERS = "strangers"  #: connections of addresses that belong to no VM
-    TOTAL_CONNECTIONS = "total_connections"  #: of all callers together
-    REQUESTS = "requests"  #: of one VM per second
-    APPROVALS = "approvals"  #: of one VM at once
+    CONNECTIONS = "connections"  #: for one VM
+    STRANGERS = "strangers"  #: connections from addresses that belong to no VM
+    TOTAL_CONNECTIONS = "total_connections"  #: for all callers together
+    REQUESTS = "requests"  #: for one VM per second
+    APPROVALS = "approvals"  #: for one VM at a time
     APPROVED_EVENTS = "approved_events"  #: in one request
 
 
@@ -227,7 +228,7 @@ class LimitedVm:
 
 
 class Refusals:
-    """Counts refusals: in total, and for the VMs that were refused last.
+    """Counts refusals in total and for the most recently refused VMs.
 
     Only the metadata loop counts; any thread may read.
     """
@@ -235,10 +236,10 @@ class Refusals:
     def __init__(self) -> None:
         """Start at zero."""
         self.totals = dict.fromkeys(MetadataLimit, 0)
-        self._by_vm: dict[str, LimitedVm] = {}  # those refused last are last
+        self._by_vm: dict[str, LimitedVm] = {}  # most recently refused last
 
     def add(self, limit: MetadataLimit, vm: str | None, now: datetime) -> None:
-        """Count a refusal; `vm` is None if it concerns no single VM."""
+        """Count a refusal; `vm` is None if no single VM is concerned."""
         self.totals[limit] += 1
         if vm is None:
             return
@@ -251,30 +252,30 @@ class Refusals:
             del self._by_vm[next(iter(self._by_vm))]
 
     def recent(self, now: datetime) -> Sequence[LimitedVm]:
-        """Return the VMs that exceeded limits in the last hour, latest first."""
+        """Return the VMs that exceeded limits in the last hour, most recent first."""
         limited = reversed([*self._by_vm.values()])
         return [vm for vm in limited if now - vm.last <= _RECENT]
 
 
 class Admission(Enum):
-    """The treatment of a new connection."""
+    """How a new connection is treated."""
 
     ADMITTED = auto()  #: served
-    REFUSED = auto()  #: too many from this caller; it gets a 503
+    REFUSED = auto()  #: too many from this caller; it receives a 503
     DROPPED = auto()  #: far too many; closed without a response
     FULL = auto()  #: too many from all callers; closed without a response
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection stays open, at least for a response."""
+        """Return whether the connection stays open, at least for a response."""
         return self in (Admission.ADMITTED, Admission.REFUSED)
 
 
 class ConnectionCeiling:
-    """Connection limit that logs a warning once when it is reached."""
+    """A connection limit that logs one warning when it is reached."""
 
     def __init__(self, limit: int, warning: str) -> None:
-        """Admit `limit` connections; log `warning` when there are more."""
+        """Admit `limit` connections; log `warning` if there are more."""
         self._limit = limit
         self._warning = warning
         self.count = 0
@@ -291,7 +292,7 @@ class ConnectionCeiling:
         return False
 
     def release(self) -> bool:
-        """Uncount a connection; return whether any are left."""
+        """Stop counting a connection; return whether any are left."""
         self.count -= 1
         if self.count <= self._limit // 2:  # below half: warn again next time
             self._has_warned = False
@@ -304,7 +305,7 @@ class ConnectionLimits:
     def __init__(self, *, per_vm: int, total: int) -> None:
         """Admit `per_vm` connections per caller, and `total` overall.
 
-        Strangers get an eighth of `total`, at most 1,024.
+        Strangers may use one eighth of `total`, up to 1,024 connections.
         """
         self._per_vm = per_vm
         self._total = ConnectionCeiling(
@@ -321,13 +322,13 @@ class ConnectionLimits:
             " to the fleet",
         )
         self._by_caller: dict[str, ConnectionCeiling] = {}
-        #: The number of connections not admitted, by what happened to them.
+        #: The number of connections not admitted, by outcome.
         self.not_admitted = {
             Admission.REFUSED: 0,
             Admission.DROPPED: 0,
             Admission.FULL: 0,
         }
-        self._being_refused = 0  # connections that are being sent a 503
+        self._being_refused = 0  # connections receiving a 503
 
     @property
     def count(self) -> int:
@@ -353,7 +354,7 @@ class ConnectionLimits:
         return Admission.DROPPED
 
     def release(self, caller: str | None, admission: Admission) -> None:
-        """Uncount a connection of `caller` that got `admission`."""
+        """Stop counting a connection of `caller` that got `admission`."""
         if not admission.is_open:
             return
         self._total.release()

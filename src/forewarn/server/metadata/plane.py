@@ -1,7 +1,7 @@
 """The metadata plane: sockets, one event loop in one thread, and a pool for POSTs.
 
-The loop runs nothing but the metadata plane. Only the loop touches the directory and
-the connections; other threads pass it work.
+The loop runs only the metadata plane. Only the loop accesses the directory and the
+connections; other threads pass work to it.
 """
 
 import asyncio
@@ -42,20 +42,20 @@ from forewarn.server.plane_thread import PlaneThread
 _T = TypeVar("_T")
 
 _STOP_TIMEOUT = 1.5  # seconds that `stop` waits for responses in progress
-_POOL = 4  # threads; one of them is left for enabling groups
+_POOL = 4  # threads; one is reserved for enabling groups
 _WOKEN_AT_ONCE = 500  # held requests per turn of the loop
 _CACHE_SECONDS = 60  # after which unused heads are dropped
 
 
 class EngineCommands(Protocol):
-    """Engine commands that the metadata plane needs."""
+    """Engine commands that the metadata plane requires."""
 
     def approve_as_vm(
         self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool
     ) -> None:
         """Approve events: all of them or none.
 
-        `are_shown` if all of them are in the VM's document.
+        `are_shown` means that all of them are in the VM's document.
         """
 
     def listen(self, groups: Sequence[str]) -> None:
@@ -86,7 +86,7 @@ class MetadataPlane:
         self._commands = commands
         self._clock = clock
         self._connections: set[MetadataConnection] = set()
-        # Groups to enable, by the connections whose requests wait for that.
+        # Groups to enable, by the connections whose requests wait for them.
         self._disabled: dict[MetadataConnection, str] = {}
         self._is_enabling = False
         self._writes = 0  # in progress in the pool
@@ -103,7 +103,7 @@ class MetadataPlane:
     # --- from other threads --------------------------------------------------
 
     def start(self) -> None:
-        """Start serving; return when connections are accepted."""
+        """Start serving; return once connections are accepted."""
         try:
             self._start_pool()
             self._thread.start()
@@ -112,7 +112,7 @@ class MetadataPlane:
             raise
 
     def _start_pool(self) -> None:
-        """Start all its threads: one that cannot start later would lose a request."""
+        """Start all threads now; one that fails to start later would lose a request."""
         all_started = Barrier(_POOL)
         try:
             for _ in range(_POOL):
@@ -138,15 +138,15 @@ class MetadataPlane:
         self._thread.stop(lambda: loop.call_soon_threadsafe(loop.stop))
 
     def apply_update(self, update: DocumentUpdate) -> None:
-        """Apply `update`; return when clients can see it."""
+        """Apply `update`; return once clients can see it."""
         self._on_loop(lambda: self._apply_update(update))
 
     def refresh_head(self) -> None:
-        """Show the clock's current time; return when clients can see it."""
+        """Show the clock's current time; return once clients can see it."""
         self._on_loop(self._refresh_head)
 
     def limited(self) -> Sequence[LimitedVm]:
-        """Return the VMs of the fleet that exceeded limits in the last hour."""
+        """Return the VMs in the fleet that exceeded limits in the last hour."""
         find = self.handler.directory.find
         recent = self.handler.refusals.recent(self._clock.now())
         return [vm for vm in recent if find("", vm.name) is not None]
@@ -189,7 +189,7 @@ class MetadataPlane:
             self._all_closed.set()
 
     def defer(self, connection: MetadataConnection, deferred: Deferred) -> None:
-        """Start the work that precedes the response on `connection`."""
+        """Start the work that must precede the response on `connection`."""
         if isinstance(deferred, EnableFirst):
             self._disabled[connection] = deferred.group
             self._enable_groups()
@@ -243,7 +243,9 @@ class MetadataPlane:
         self.handler.head = ResponseHead(self._clock.now(), self._clock.name)
 
     def _tick(self) -> None:
-        """Refresh the head every second by the clock, at most ten times a second."""
+        """Refresh the head each second of the clock, at most ten times a real
+        second.
+        """
         loop = asyncio.get_event_loop()
         self._refresh_head()
         wait = 1 - self._clock.now().microsecond / 1_000_000
@@ -315,7 +317,7 @@ class MetadataPlane:
                 work()
             except Exception as error:
                 problem = error
-            with suppress(RuntimeError):  # the loop has ended meanwhile
+            with suppress(RuntimeError):  # the loop has ended in the meantime
                 loop.call_soon_threadsafe(finish, problem)
 
         self._writes += 1

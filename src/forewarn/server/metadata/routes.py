@@ -1,11 +1,11 @@
 """Routes of the metadata plane; a pure function of a request's head.
 
 Errors are detected in this order: X-Forwarded-For, a page in a browser, Host, the
-Metadata header, the path, the method, the api-version.
+Metadata header, the path, the method, and the api-version.
 
 A page can make its own name resolve to this service (DNS rebinding) to read and approve
-events of the VM that the browser runs in. Browsers then send the page's name as Host,
-and Origin with every POST. They may omit Origin and Sec-Fetch-Site from a GET.
+events of the VM in which the browser runs. Browsers then send the page's name as Host,
+and send Origin with every POST. They may omit Origin and Sec-Fetch-Site from a GET.
 """
 
 from collections.abc import Mapping, Set
@@ -19,7 +19,7 @@ from forewarn.server.metadata.stats import DocumentCount
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import Response, error
 
-#: The first version; also what `latest` means, where that is accepted.
+#: The first version; also the meaning of `latest`, where that is accepted.
 OLDEST = "2017-03-01"
 
 _HEADER_MISSING = error(400, "Bad request: . Required metadata header not specified")
@@ -40,28 +40,28 @@ _WITH_LATEST: Mapping[str, ApiVersion] = {**VERSIONS, "latest": VERSIONS[OLDEST]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixed:
-    """A response that depends on nothing but the request."""
+    """A response that depends only on the request."""
 
     response: Response
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadDocument:
-    """Read the document, unless its tag is one of `tags`."""
+    """Read the document, unless its tag is in `tags`."""
 
     vm: str | None  # None for the VM at the caller's address
     version: ApiVersion
     counter: DocumentCount = field(compare=False)  # of the responses
     tags: frozenset[str]
     any_tag: bool = False  # `If-None-Match: *`
-    wait: int = 0  # seconds to hold while the tag is one of `tags`
+    wait: int = 0  # seconds to hold while the tag is in `tags`
     preference: bytes = b""  # the Preference-Applied line
     lines: bytes = b""  # the Connection line, then `preference`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproveEvents:
-    """Approve the events named in the body."""
+    """Approve the events listed in the body."""
 
     vm: str | None  # None for the VM at the caller's address
 
@@ -79,8 +79,8 @@ def route(
 ) -> Route:
     """Return the route of `request`; a pure function of its head.
 
-    Document responses are counted in `counters`, by version. `hosts` are the names of
-    this service besides addresses and names without a dot; `*` is any name.
+    Document responses are counted in `counters`, by version. `hosts` contains this
+    service's names besides addresses and names without a dot; `*` means any name.
     """
     refused = _refused_sender(request, hosts)
     if refused is not None:
@@ -110,7 +110,7 @@ def route(
 
 
 def _refused_sender(request: Request, hosts: Set[str]) -> Response | None:
-    """Return the response if a proxy or a page may have sent `request`."""
+    """Return the refusal if a proxy or a page may have sent `request`."""
     if request.is_forwarded:
         return _FORWARDED
     if request.is_from_page:
@@ -133,7 +133,7 @@ def labels_of(
 ) -> tuple[str, str]:
     """Return the route and api-version labels of `request`, valid or not.
 
-    Their number is bounded.
+    The number of labels is bounded.
     """
     supported = _WITH_LATEST if takes_latest else VERSIONS
     _, parts = _split_path(request.path, is_open=is_open)
@@ -146,7 +146,7 @@ def labels_of(
 
 
 def _split_path(path: str, *, is_open: bool) -> tuple[str | None, list[str]]:
-    """Split the path into the VM it names and what follows /metadata."""
+    """Split the path into the VM it names and the part after /metadata."""
     parts = [part for part in path.split("/") if part]
     vm = None
     if is_open and len(parts) >= 2 and parts[0].lower() == "vm":
@@ -160,7 +160,7 @@ def _split_path(path: str, *, is_open: bool) -> tuple[str | None, list[str]]:
 def _requested_versions(
     request: Request, parts: list[str], *, takes_latest: bool
 ) -> tuple[list[str], list[str]]:
-    """Return the path without a version in it, and all versions of the request."""
+    """Return the path without a version, and all versions in the request."""
     versions = [value for name, value in request.query if name.lower() == "api-version"]
     has_version = takes_latest and len(parts) == 2 and parts[0] in _WITH_LATEST
     if has_version and parts[1].lower() == _EVENTS:  # the form before 2017-03-01
@@ -174,7 +174,7 @@ def _is_exempt(
     versions: list[str],
     supported: Mapping[str, ApiVersion],
 ) -> bool:
-    """Whether the Metadata header may be missing."""
+    """Return whether the Metadata header may be missing."""
     if request.method != "POST" or parts != [_EVENTS] or len(versions) != 1:
         return False
     version = supported.get(versions[0])
@@ -209,7 +209,7 @@ def _document_route(
     listed = [part.strip() for part in (request.if_none_match or "").split(",")]
     tags = frozenset(_parse_tag(tag) for tag in listed if tag)
     wait, preference = 0, b""
-    if tags and request.wait is not None:  # without a tag there is nothing to wait for
+    if tags and request.wait is not None:  # without a tag, there is nothing to wait for
         wait = min(request.wait, _MAX_WAIT)
         preference = f"Preference-Applied: wait={wait}\r\n".encode()
     return ReadDocument(
@@ -235,5 +235,5 @@ def _unknown_version(supported: tuple[str, ...]) -> Response:
 
 
 def _parse_tag(text: str) -> str:
-    """Parse an entity tag: quoted, bare or weak."""
+    """Parse an entity tag, which may be quoted, bare or weak."""
     return text.removeprefix("W/").strip('"')

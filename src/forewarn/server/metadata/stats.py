@@ -1,8 +1,8 @@
-"""Metadata request statistics: response counters, and VMs and groups that poll.
+"""Metadata request statistics: response counters, and polling VMs and groups.
 
 Only the metadata loop counts; any thread may read. With a single writer, no count is
-lost. Numbers are read, and dictionaries copied, in one step, so a reader misses at
-most the response that is being sent.
+lost. Numbers are read and dictionaries are copied in one step, so a reader misses at
+most the response being sent.
 """
 
 import time
@@ -17,13 +17,13 @@ from forewarn.core.outages import Outage
 from forewarn.protocol.versions import VERSIONS
 from forewarn.server.metadata.directory import Directory, EnabledState
 
-#: Route and version under which requests with an unreadable head are counted.
+#: The route and version used to count requests with an unreadable head.
 UNREAD = ("other", "none")
 
-#: Seconds without a request after which VMs count as unseen.
+#: Seconds without a request after which a VM counts as unseen.
 _LIMITS = (60, 300, 900, 3600, 86_400)
 
-_AT_ONCE = 2000  # items, before other threads get their turn
+_AT_ONCE = 2000  # items before other threads get their turn
 _PAUSE = 0.000_05  # seconds
 
 _T = TypeVar("_T")
@@ -54,19 +54,19 @@ class ResponseCounts:
 
     def __init__(self) -> None:
         """Start at zero."""
-        #: By version. Each parsed request for a document keeps its counter.
+        #: By version. Each parsed document request keeps its counter.
         self.documents: Mapping[str, DocumentCount] = {
             name: DocumentCount() for name in VERSIONS
         }
         self._others: dict[ResponseLabels, int] = {}
 
     def add(self, labels: tuple[str, str], status: int) -> None:
-        """Count a response with `status`; `labels` are a route and a version."""
+        """Count a response with `status`; `labels` contains a route and a version."""
         key = ResponseLabels(*labels, status)
         self._others[key] = self._others.get(key, 0) + 1
 
     def all(self) -> Mapping[ResponseLabels, int]:
-        """Return all counts; safe from any thread."""
+        """Return all counts; safe to call from any thread."""
         counts = self._others.copy()
         for version, counter in self.documents.items():
             for status, count in ((200, counter.ok), (304, counter.not_modified)):
@@ -77,10 +77,10 @@ class ResponseCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """How many VMs and groups poll, and how many do not."""
+    """The numbers of VMs and groups that poll and that do not."""
 
     vms: int
-    never: int  # VMs without a request since the start
+    never: int  # VMs without a request since startup
     unseen: Mapping[int, int]  # by seconds: VMs whose last poll is older
     enabled: int  # groups
     disabled: int  # groups
@@ -103,10 +103,11 @@ def presence(directory: Directory, now: datetime) -> Presence:
 def _count_times(
     items: Sequence[_T], last_request: Callable[[_T], datetime | None]
 ) -> _Times:
-    """Count equal times: many VMs poll in one second and are evaluated together.
+    """Count equal times, so that VMs that poll in the same second are evaluated
+    together.
 
-    The pauses hand the interpreter to the metadata loop. Otherwise it would wait up to
-    5 ms each time until the interpreter switches threads.
+    Pauses hand the interpreter to the metadata loop. Otherwise, the loop would wait up
+    to 5 ms each time until the interpreter switches threads.
     """
     times: _Times = Counter()
     for start in range(0, len(items), _AT_ONCE):

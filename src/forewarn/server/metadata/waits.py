@@ -1,7 +1,7 @@
-"""Waits of metadata requests: long-poll timeouts and the delay of first requests.
+"""Waits in metadata requests: long-poll timeouts and the delay of first requests.
 
-All long polls share one timer. A timer per request would use more memory than
-everything else that waits with it.
+All long polls share one timer. A timer for each request would use more memory than all
+the request's other waiting state.
 """
 
 from asyncio import TimerHandle
@@ -17,9 +17,9 @@ _AT_ONCE = 500  # released per turn of the loop, so that other work gets its tur
 
 
 class TimerLoop(Protocol):
-    """The part of an event loop that is used here.
+    """The part of an event loop that this module uses.
 
-    Its time is real time, independent of the service's clock.
+    The loop's time is real time, independent of the service's clock.
     """
 
     def time(self) -> float:
@@ -30,20 +30,20 @@ class TimerLoop(Protocol):
 
 
 class LongPollTimer:
-    """Releases held requests when they have waited long enough."""
+    """Releases held requests once they have waited long enough."""
 
     def __init__(self, loop: TimerLoop) -> None:
-        """Measure waits by the time of `loop`."""
+        """Measure waits using the time of `loop`."""
         self._loop = loop
-        # By length of the wait. Waits of the same length end in the order in which
-        # they began, so the first of each length is the next to end.
+        # By length of the wait. Waits of the same length end in the order in which they
+        # began, so the first wait of each length ends next.
         self._until: dict[int, dict[Waiter, float]] = {}
         self._timer: TimerHandle | None = None
         self._fires_at = inf
 
     @property
     def count(self) -> int:
-        """The number of held requests. Safe to read from any thread."""
+        """The number of held requests; safe to read from any thread."""
         return sum(len(waiters) for waiters in [*self._until.values()])
 
     def hold(self, waiter: Waiter, seconds: int) -> None:
@@ -76,7 +76,7 @@ class LongPollTimer:
         self._set_timer(min(self._next_ends(), default=inf))
 
     def _pop_expired(self, now: float) -> Sequence[Waiter]:
-        """Remove and return waiters whose time is up, `_AT_ONCE` at most."""
+        """Remove and return waiters whose time is up, at most `_AT_ONCE`."""
         popped: list[Waiter] = []
         for waiters in self._until.values():
             expired = [*islice(_expired(waiters, now), _AT_ONCE - len(popped))]
@@ -91,7 +91,7 @@ class LongPollTimer:
 
 
 class FirstRequestDelay:
-    """Groups that are being enabled, and the requests that wait for them."""
+    """Groups that are being enabled, and the requests waiting for them."""
 
     def __init__(
         self,
@@ -99,14 +99,14 @@ class FirstRequestDelay:
         handler: MetadataHandler,
         wake: Callable[[Sequence[Waiter]], None],
     ) -> None:
-        """Delay by the seconds that `handler` has, then `wake` the waiters."""
+        """Delay by the seconds configured in `handler`, then `wake` the waiters."""
         self._loop = loop
         self._handler = handler
         self._wake = wake
         self._waiters: dict[EnabledState, dict[Waiter, None]] = {}
 
     def start(self, group_state: EnabledState) -> None:
-        """Start the delay of a group, unless it is running or over."""
+        """Start a group's delay, unless it is running or has ended."""
         if self._handler.is_delayed(group_state) and group_state not in self._waiters:
             self._waiters[group_state] = {}
             until = self._loop.time() + self._handler.first_call_delay
@@ -118,7 +118,7 @@ class FirstRequestDelay:
         self._waiters[group_state][waiter] = None
 
     def forget(self, waiter: Waiter, group_state: EnabledState) -> None:
-        """Forget `waiter`, which waited for its group."""
+        """Forget `waiter`, which was waiting for its group."""
         self._waiters.get(group_state, {}).pop(waiter, None)
 
     def _end(self, group_state: EnabledState) -> None:

@@ -1,1 +1,1 @@
-"""Prometheus metrics of the service."""
+"""The service's Prometheus metrics."""

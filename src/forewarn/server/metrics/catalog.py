@@ -1,10 +1,10 @@
-"""Catalog of all metrics: each has a name, a help text, labels, and a source.
+"""Catalog of all metrics, each with a name, help text, labels and a source.
 
-1. Labels are few and bounded: no VM names, event ids or addresses. At most the first
+1. Labels are few and bounded: no VM names, event IDs or addresses. At most the first
    100 limited tokens are named.
-2. Counts are plain numbers. The counters and histograms of prometheus_client take
-   twice as long to collect, and 30 ms to import. Where PROMETHEUS_MULTIPROC_DIR is
-   set, all services in a process would share them.
+2. Counts are plain numbers. The counters and histograms in prometheus_client take twice
+   as long to collect, and 30 ms to import. If PROMETHEUS_MULTIPROC_DIR is set, all
+   services in a process would share them.
 """
 
 import platform
@@ -34,7 +34,7 @@ Labels: TypeAlias = tuple[str, ...]
 #: Numbers, or the buckets and sums of a histogram.
 Values: TypeAlias = Mapping[Labels, Any]
 
-#: A number is a value without labels; None omits it.
+#: A number is a value without labels; None omits the metric.
 Read: TypeAlias = Callable[[Scrape], Values | float | None]
 
 Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
@@ -49,8 +49,8 @@ _REACTION = (1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, _HOUR, _DAY)
 _CALL = (0.1, 0.5, 1, 5, 15, 60, 300, 900, _HOUR, 6 * _HOUR)
 _REQUEST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
 
-#: The series that a count has from the start, by its labels: monitoring only sees an
-#: increase in a series that already exists.
+#: The series that a count has from the start, by labels, because monitoring only
+#: detects increases in series that already exist.
 _EXPECTED: Mapping[Labels, Sequence[Labels]] = {
     (): [()],
     ("type",): [(kind,) for kind in EventType],
@@ -80,7 +80,7 @@ _NOT_ADMITTED = {
 
 
 class Metric(NamedTuple):
-    """Definition of a metric."""
+    """The definition of a metric."""
 
     kind: Kind
     name: str  # without suffixes such as `_total`
@@ -96,7 +96,7 @@ class Histogram:
         """Count values up to each of `bounds`, in ascending order."""
         self._bounds = bounds
         self._names = [*map(str, map(float, bounds)), "+Inf"]
-        #: The number of values in each bucket, not cumulative; then the sum.
+        #: The number of values in each bucket, not cumulative, followed by the sum.
         self._values = {labels: self._empty() for labels in expected}
 
     def observe(self, value: float, *labels: str) -> None:
@@ -119,13 +119,13 @@ class Histogram:
 class ServiceMetrics:
     """All metrics of one service.
 
-    Hold `lock` to change a count: a scrape copies each metric under it.
+    Hold `lock` to change a count, because a scrape copies each metric while holding it.
     """
 
     def __init__(self) -> None:
         """Start all counts at zero."""
         self.lock = Lock()
-        self.table: list[Metric] = []  # in the order of the output
+        self.table: list[Metric] = []  # in output order
         self._define_service()
         self._define_lifecycle()
         self._define_requests()
@@ -579,7 +579,7 @@ def _events(scrape: Scrape) -> Values:
 
 
 def _stuck(scrape: Scrape) -> Sequence[float]:
-    """Return how long each stuck maintenance has been stuck, in seconds."""
+    """Return how long each stuck maintenance operation has been stuck, in seconds."""
     return [
         max((scrape.now - maintenance.stuck_since).total_seconds(), 0.0)
         for maintenance in scrape.live

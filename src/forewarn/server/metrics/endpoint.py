@@ -1,7 +1,7 @@
-"""The endpoint /metrics for Prometheus, and the middleware that counts requests.
+"""The /metrics endpoint for Prometheus, and middleware that counts requests.
 
-A scrape writes nothing, and works while the store is unavailable. It runs in a thread
-of the pool, not on an event loop.
+A scrape writes nothing and works even while the store is unavailable. It runs in a pool
+thread, not on an event loop.
 """
 
 import time
@@ -57,7 +57,7 @@ class MetricsEndpoint(Collector):
         self._timeout = timeout
 
     def collect(self) -> Iterator[Family]:
-        """Yield all metrics; those without a value are empty."""
+        """Yield all metrics; metrics without a value are empty."""
         journal, sources = self._store.run(self._timeout), self._sources()
         scraped = scrape(sources, journal)
         for metric in sources.metrics_reader.metrics.table:
@@ -101,7 +101,7 @@ class TrafficCounter:
         self._metrics = services.sources.metrics_reader.metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Count a request when its response starts; a failure is a 500."""
+        """Count a request when its response starts; a failure counts as a 500."""
         began, has_started = time.monotonic(), False
 
         async def send_and_count(message: Message) -> None:

@@ -22,7 +22,7 @@ class MetricsReader:
     """Journal reader that updates the metrics."""
 
     def __init__(self, store: Store) -> None:
-        """Count the facts in the journal of `store` from `open` on."""
+        """Count the facts in the journal of `store`, starting at `open`."""
         self.metrics = ServiceMetrics()
         self._store = store
         self._lock = Lock()
@@ -58,7 +58,7 @@ class MetricsReader:
     def live(self) -> Sequence[Maintenance]:
         """Return the live maintenance operations, as of the last fact read.
 
-        Takes no lock, because `catch_up` may hang while it holds the lock.
+        This takes no lock, because `catch_up` may hang while holding the lock.
         """
         return [*self._live.values()]
 
@@ -150,5 +150,5 @@ class MetricsReader:
 
 
 def _since_announced(maintenance: Maintenance, moment: datetime) -> float:
-    """Return the seconds since its announcement, at least 0."""
+    """Return the seconds since the announcement, at least 0."""
     return max((moment - maintenance.announced_at).total_seconds(), 0.0)

@@ -29,9 +29,9 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSources:
-    """The parts of the service that metrics are read from, from any thread.
+    """The parts of the service whose metrics are read, from any thread.
 
-    Only `metrics_reader`, `targets` and the engine's store need the store, and fail
+    Only `metrics_reader`, `targets` and the engine's store require the store and fail
     while it is unavailable.
     """
 
@@ -55,7 +55,7 @@ class ReaderLag:
     """A reader's distance from the end of the journal."""
 
     positions: int
-    seconds: float  # of real time, since the oldest fact it has not read
+    seconds: float  # in real time, since the oldest fact that it has not read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class JournalState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scrape:
-    """All values of one scrape, as of one moment."""
+    """All values of one scrape, at one moment."""
 
     sources: MetricSources
     now: datetime
@@ -79,7 +79,7 @@ class Scrape:
 
 
 def scrape(sources: MetricSources, journal: JournalState | None) -> Scrape:
-    """Read all values; `journal` holds those of the store."""
+    """Read all values; `journal` contains those from the store."""
     now = sources.engine.clock.now()
     return Scrape(
         sources=sources,
@@ -91,9 +91,9 @@ def scrape(sources: MetricSources, journal: JournalState | None) -> Scrape:
 
 
 def query_store(sources: MetricSources) -> JournalState:
-    """Count up to the end of the journal, and read the state of the store."""
+    """Count to the end of the journal, and read the store's state."""
     sources.metrics_reader.catch_up()
-    # Before the journal's own position, so that no reader seems to be ahead of it.
+    # Before the journal's own position, so that no reader appears to be ahead of it.
     reached = {
         "documents": sources.documents.position,
         "works": sources.driver_runner.position,
@@ -130,7 +130,7 @@ class SharedQuery(Generic[_T]):
         self._result: Future[_T] | None = None
 
     def run(self, seconds: float) -> _T | None:
-        """Wait up to `seconds` for the result; None if it is late or failed."""
+        """Wait up to `seconds` for the result; return None if it is late or failed."""
         with self._lock:
             if self._result is None or self._result.done():
                 self._result = Future()

@@ -1,1 +1,1 @@
-"""Alembic revisions of the schema, in `versions`."""
+"""Alembic revisions of the schema, stored in `versions`."""

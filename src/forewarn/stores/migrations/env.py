@@ -1,4 +1,4 @@
-"""Alembic environment: uses the connection and the transaction of the caller."""
+"""Alembic environment: uses the caller's connection and transaction."""
 
 from alembic import context
 

@@ -1,1 +1,1 @@
-"""Linter for programs that use Scheduled Events: course, rules, report."""
+"""Linter for programs that use Scheduled Events: course, rules and report."""

@@ -1,4 +1,4 @@
-"""Lint rules on approvals: what a program approves, and when."""
+"""Lint rules for approvals: what a program approves and when."""
 
 from collections import Counter
 from collections.abc import Sequence

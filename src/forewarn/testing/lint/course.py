@@ -1,4 +1,4 @@
-"""Course of a lint: the parts that are played to the program, in order."""
+"""The course of a lint: the parts played to the program, in order."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,10 +23,10 @@ from forewarn.testing.lint.observer import FUTURE_EVENT, LintRehearsal
 from forewarn.testing.rehearsal.event import RehearsedEvent
 from forewarn.testing.rehearsal.program import Program
 
-_PAUSES = 4  # polling intervals that the program has to react
-_MIN_POLLS = 3  # polls that are enough to know the polling interval
+_PAUSES = 4  # polling intervals in which the program must react
+_MIN_POLLS = 3  # polls that are enough to determine the polling interval
 
-_LATER = "2h"  # notice of other VMs' events, so that they start after the lint
+_LATER = "2h"  # notice for other VMs' events, so that they start after the lint
 _AFTER_WORK = "1m"  # long enough for started events to end
 _SILENCE = "25h"
 
@@ -42,12 +42,12 @@ _ERRORS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintPace:
-    """Time limits, all in seconds of real time."""
+    """Time limits, in seconds of real time."""
 
     first_request: float = 20.0
     first_response: float = 3.0  # until the first response that is not an error
-    longest_pause: float = 16.0  # a longer one counts as polling too rarely
-    longest_quiet: float = 12.0  # once it has polled twice
+    longest_pause: float = 16.0  # a longer interval counts as polling too rarely
+    longest_quiet: float = 12.0  # once the program has polled twice
     shortest_quiet: float = 1.5
     min_patience: float = 8.0
     max_patience: float = 20.0
@@ -56,7 +56,7 @@ class LintPace:
 
 
 class LintCourse:
-    """Plays the parts and records the time of each."""
+    """Plays the parts and records when each was played."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class LintCourse:
     def _evidence(self) -> Evidence:
         observer, program = self._rehearsal.observer, self._program
         requests = self._requests
-        now = time.monotonic()  # after all requests, so that each is in a part
+        now = time.monotonic()  # after all requests, so that each request is in a part
         edges = [*self._began, (CoursePart.AFTERWARDS, now)]
         ending = None
         if program.ended is not None:
@@ -183,7 +183,7 @@ class LintCourse:
         documents = self._rehearsal.observer.shown
         seen = [shown.at for shown in documents if has_started(shown)]
         part, began = self._began[-1]
-        self._began[-1] = (part, min([*seen, began]))  # if it approved earlier
+        self._began[-1] = (part, min([*seen, began]))  # if the program approved earlier
         return self._wait_shown(has_started) and self._pause()
 
     def _reboot(self) -> bool:
@@ -252,14 +252,14 @@ class LintCourse:
         return not self._program.is_running or time.monotonic() >= self._deadline
 
     def _wait_shown(self, is_it: Callable[[ShownDocument], bool]) -> bool:
-        """Wait until the program has received the document of this part."""
+        """Wait until the program has received this part's document."""
         since, shown = self._began[-1][1], self._rehearsal.observer.shown
         return self._wait(
             lambda: any(e.at >= since and is_it(e) for e in [*shown]), self._patience
         )
 
     def _wait_fault(self, kind: FaultKind) -> bool:
-        """Wait until one of its polls is hit by a fault of this kind."""
+        """Wait until a fault of this kind hits one of the program's polls."""
         since = self._began[-1][1]
         return self._wait(
             lambda: any(e.fault == kind and e.at >= since for e in self._polls),
@@ -267,12 +267,12 @@ class LintCourse:
         )
 
     def _pause(self, until: Callable[[], bool] = lambda: False) -> bool:
-        """Give the program a moment to react to what it has received."""
+        """Give the program a moment to react to what it received."""
         self._wait(until, self._pace.moment)
         return True
 
     def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait for `condition` or the program's end; return whether it is met."""
+        """Wait until `condition` holds or the program ends; return whether it holds."""
         left = max(0.0, self._deadline - time.monotonic())
         self._rehearsal.observer.wait(
             lambda: condition() or not self._program.is_running, min(seconds, left)

@@ -1,6 +1,6 @@
-"""Evidence about a program, seen from outside: requests, documents, and its end.
+"""Evidence about a program, observed from outside: requests, documents and its exit.
 
-All times are monotonic.
+All times are on the monotonic clock.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ _DOCUMENT = "/metadata/scheduledevents"
 
 
 class CoursePart(StrEnum):
-    """Parts of a lint, in the order in which they are played."""
+    """The parts of a lint, in the order in which they are played."""
 
     text: str  # shown as progress
 
@@ -48,14 +48,14 @@ class CoursePart(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CourseSpan:
-    """When a part was played."""
+    """The time span in which a part was played."""
 
     part: CoursePart
     began: float
     ended: float
 
     def has(self, at: float) -> bool:
-        """Return whether `at` is within it."""
+        """Return whether `at` is within the span."""
         return self.began <= at < self.ended
 
 
@@ -71,32 +71,32 @@ class AnnouncedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownDocument:
-    """A document that the program received, and its events."""
+    """A document that the program received, with its events."""
 
     at: float  # time of the request
     incarnation: int = 0
-    scheduled: frozenset[str] = frozenset()  # ids
-    started: frozenset[str] = frozenset()  # ids
+    scheduled: frozenset[str] = frozenset()  # IDs
+    started: frozenset[str] = frozenset()  # IDs
 
     @property
     def events(self) -> frozenset[str]:
-        """Ids of all its events."""
+        """The IDs of all events in the document."""
         return self.scheduled | self.started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramExit:
-    """How the program ended without being stopped."""
+    """How the program ended, if it was not stopped."""
 
     at: float
-    code: int  # exit code; negative: number of the signal that killed it
+    code: int  # exit code; if negative, the signal that killed it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """All observations of one program."""
 
-    vm: str  # the VM in which it runs
+    vm: str  # the VM in which the program runs
     began: float
     until: float  # end of the observation
     patience: float = 8.0  # seconds without a poll until it counts as stopped
@@ -111,16 +111,16 @@ class Evidence:
 
     @property
     def polls(self) -> Sequence[RequestRecord]:
-        """Its requests for the document, ordered by arrival."""
+        """The program's requests for the document, ordered by arrival."""
         return polls_of(self.requests)
 
     @property
     def approvals(self) -> Sequence[RequestRecord]:
-        """Its approvals, including rejected ones."""
+        """The program's approvals, including rejected ones."""
         return [e for e in self.requests if e.method == "POST" and is_for_events(e)]
 
     def polls_in(self, part: CoursePart) -> Sequence[RequestRecord]:
-        """Return its polls whose response was sent during `part`."""
+        """Return the program's polls whose responses were sent during `part`."""
         span = self.span(part)
         if span is None:
             return ()
@@ -128,7 +128,7 @@ class Evidence:
 
     @property
     def pause(self) -> float | None:
-        """Longest time between two polls while nothing was announced, in seconds.
+        """The longest time between two polls while nothing was announced, in seconds.
 
         None if there were fewer than two polls.
         """
@@ -137,28 +137,28 @@ class Evidence:
     # --- documents and parts -------------------------------------------------
 
     def first_shown(self, event: str) -> float | None:
-        """Return when it first received `event`; None if it never did."""
+        """Return when the program first received `event`, or None if it never did."""
         return next((e.at for e in self.shown if event in e.events), None)
 
     def span(self, part: CoursePart) -> CourseSpan | None:
-        """Return when `part` was played; None if it was not."""
+        """Return when `part` was played, or None if it was not."""
         return next((played for played in self.spans if played.part is part), None)
 
     def part_at(self, at: float) -> CoursePart | None:
-        """Return the part played at time `at`; None if there was none."""
+        """Return the part played at time `at`, or None if there was none."""
         return next((played.part for played in self.spans if played.has(at)), None)
 
     # --- progress ------------------------------------------------------------
 
     @property
     def last_part(self) -> CoursePart | None:
-        """Part in which its last poll got its response; None if it never polled."""
+        """The part in which the last poll got its response; None without polls."""
         polls = self.polls
         return self.part_at(polls[-1].at) if polls else None
 
     @property
     def silence(self) -> float:
-        """Seconds between its last poll and its end, or the end of the observation."""
+        """Seconds from the last poll to the program's exit or the observation's end."""
         polls = self.polls
         end = self.until if self.ending is None else self.ending.at
         return max(0.0, end - (polls[-1].at if polls else self.began))
@@ -171,11 +171,14 @@ def polls_of(requests: Iterable[RequestRecord]) -> Sequence[RequestRecord]:
 
 
 def longest_pause(polls: Iterable[RequestRecord]) -> float | None:
-    """Return the longest time between two polls, in seconds; None if fewer than two."""
+    """Return the longest time between two polls, in seconds.
+
+    Return None if there were fewer than two polls.
+    """
     times = [poll.since for poll in polls]
     return max((after - before for before, after in pairwise(times)), default=None)
 
 
 def is_for_events(request: RequestRecord) -> bool:
-    """Return whether a request is for scheduled events."""
+    """Return whether a request is for Scheduled Events."""
     return request.path.lower().rstrip("/").endswith(_DOCUMENT)

@@ -1,4 +1,4 @@
-"""Lint findings: one per rule, with outcome and severity."""
+"""Lint findings: one per rule, each with an outcome and a severity."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,42 +11,42 @@ class Severity(StrEnum):
     """How serious a finding is."""
 
     ERROR = "error"  #: it misses events, or they start before the VM is ready
-    WARNING = "warning"  #: this may happen
-    ADVICE = "advice"  #: it works, but could be better
+    WARNING = "warning"  #: it may miss events
+    ADVICE = "advice"  #: it works but could be better
 
 
 class RuleOutcome(StrEnum):
-    """Result of applying a rule."""
+    """The result of applying a rule."""
 
     FOUND = "found"  #: the program violates the rule
-    PASSED = "passed"  #: it does not
+    PASSED = "passed"  #: the program follows the rule
     UNSEEN = "unseen"  #: the situation did not occur
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleResult:
-    """Outcome of a rule, with a sentence that describes the observation."""
+    """The outcome of a rule, with a sentence about the observation."""
 
     outcome: RuleOutcome
     saw: str
-    severity: Severity | None = None  # None for that of the rule
+    severity: Severity | None = None  # None for the rule's own severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintRule:
-    """Check for one kind of observable behavior that causes trouble on Azure."""
+    """A check for one kind of observable behavior that causes trouble on Azure."""
 
     id: str
     severity: Severity
-    hurts: str  # consequence, one sentence
-    remedy: str  # what to do, one sentence
-    facts: tuple[str, ...]  # the facts in docs/reference/wire.md that it is based on
+    hurts: str  # the consequence, as one sentence
+    remedy: str  # the remedy, as one sentence
+    facts: tuple[str, ...]  # facts in docs/reference/wire.md that it is based on
     check: Callable[[Evidence], RuleResult]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one rule for a program."""
+    """The result of one rule for a program."""
 
     rule: LintRule
     outcome: RuleOutcome
@@ -55,12 +55,12 @@ class Finding:
 
     @property
     def is_found(self) -> bool:
-        """Whether the program violates the rule."""
+        """Return whether the program violates the rule."""
         return self.outcome is RuleOutcome.FOUND
 
     @property
     def verdict(self) -> str:
-        """Word to show: the severity if the rule is violated, else the outcome."""
+        """The word to display: the severity of a violation, otherwise the outcome."""
         return self.severity.value if self.is_found else self.outcome.value
 
 
@@ -80,5 +80,5 @@ def unseen(saw: str) -> RuleResult:
 
 
 def format_seconds(length: float) -> str:
-    """Format a duration, such as "50 ms" or "1.5 s"."""
+    """Format a duration, for example "50 ms" or "1.5 s"."""
     return f"{length * 1000:.0f} ms" if length < 0.1 else f"{length:.1f} s"

@@ -1,4 +1,4 @@
-"""Observer of a lint: the documents that the program received."""
+"""Observer of a lint: records the documents that the program receives."""
 
 import json
 import time
@@ -16,7 +16,7 @@ from forewarn.testing.lint.evidence import ShownDocument, is_for_events
 from forewarn.testing.rehearsal.observer import RehearsalObserver
 from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
-#: Id of the only event in that document.
+#: The ID of the only event in that document.
 FUTURE_EVENT = "00000000-0000-4000-8000-000000000000"
 _FUTURE_TYPE = "Hibernate"
 
@@ -27,8 +27,8 @@ _OK = b"HTTP/1.1 200 OK"
 class LintObserver(RehearsalObserver):
     """Records which documents a program receives.
 
-    The metadata loop records requests. Another thread reads the attributes and is woken
-    after each change.
+    The metadata loop records requests. Another thread reads the attributes and is
+    notified after each change.
     """
 
     def __init__(self, vm: str) -> None:
@@ -42,14 +42,15 @@ class LintObserver(RehearsalObserver):
     # --- observing requests --------------------------------------------------
 
     def opened(self, clock: Clock, directory: Directory) -> None:
-        """Read the documents of `directory` from now on."""
+        """Read the documents in `directory` from now on."""
         super().opened(clock, directory)
         self._directory = directory
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
         """Respond with the future document while it is active.
 
-        Its event can be approved even later, since preparation may take long.
+        Its event can still be approved afterward, because preparation may take a long
+        time.
         """
         request.wait = None  # Azure is not known to support long polls
         self.forwarded += request.is_forwarded
@@ -113,7 +114,7 @@ def _ids(events: list[ScheduledEvent], status: EventStatus) -> frozenset[str]:
 def _future_document(
     vm: str, incarnation: int, version: ApiVersion, now: datetime
 ) -> bytes:
-    """Build a document as a future version might: more fields, a new event type."""
+    """Build a document as a future version might: more fields, and a new event type."""
     event = ScheduledEvent(
         id=FUTURE_EVENT,
         type=_FUTURE_TYPE,

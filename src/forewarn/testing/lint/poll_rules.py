@@ -1,4 +1,4 @@
-"""Lint rules on requests: header, version, polling rate, behavior after a 429."""
+"""Lint rules for requests: header, version, polling rate, and behavior after a 429."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -24,7 +24,7 @@ from forewarn.testing.lint.findings import (
 )
 
 _NOTICE = MINIMUM_NOTICE[EventType.PREEMPT].total_seconds()
-_TOO_RARE = _NOTICE / 2  # seconds; a Preempt may be over before it is seen
+_TOO_RARE = _NOTICE / 2  # seconds; a Preempt may end before it is seen
 _RARE = _NOTICE / 4
 _ALLOWED = 5  # requests per second and VM
 _TOLERANCE = 0.25  # seconds by which a timer may fire early
@@ -168,7 +168,7 @@ def _most_per_second(moments: Sequence[float]) -> int:
 
 
 def _rate(number: int, length: float) -> float:
-    """Return requests per second; two in quick succession count as no rate."""
+    """Return requests per second; two requests in quick succession count as no rate."""
     return (number - 1) / max(length, 1.0)
 
 

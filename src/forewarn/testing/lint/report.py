@@ -1,4 +1,4 @@
-"""Reports of a lint: table, reasons, summary, JSON and JUnit XML (pure)."""
+"""Lint reports: table, reasons, summary, JSON and JUnit XML (pure)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,14 +15,14 @@ _SUITE = "forewarn.lint"
 
 
 def row(finding: Finding) -> Sequence[str]:
-    """Lay out one row of the table."""
+    """Format one row of the table."""
     is_error = finding.is_found and finding.severity is Severity.ERROR
     verdict = finding.verdict
     return (finding.rule.id, verdict.upper() if is_error else verdict, finding.saw)
 
 
 def reasons(linted: LintResult) -> Iterator[tuple[str, str, str]]:
-    """Yield title, consequence and remedy of each violation, worst first."""
+    """Yield the title, consequence and remedy of each violation, worst first."""
     for severity in Severity:
         for finding in linted.findings:
             if finding.is_found and finding.severity is severity:
@@ -31,7 +31,7 @@ def reasons(linted: LintResult) -> Iterator[tuple[str, str, str]]:
 
 
 def summary(linted: LintResult, *, is_strict: bool = False) -> str:
-    """Sum up the lint in one sentence."""
+    """Summarize the lint in one sentence."""
     word = "FAILED" if has_failed(linted.findings, is_strict=is_strict) else "PASSED"
     counts_by_severity = Counter(
         finding.severity for finding in linted.findings if finding.is_found
@@ -77,7 +77,7 @@ def as_json(linted: LintResult, *, is_strict: bool = False) -> dict[str, object]
 
 
 def as_junit(linted: LintResult, *, is_strict: bool = False) -> str:
-    """Format each rule as a test case in JUnit XML, which most CI systems display."""
+    """Format each rule as a test case in JUnit XML, which most CI systems show."""
     cases = [_case(finding, is_strict=is_strict) for finding in linted.findings]
     return junit_text(_SUITE, cases, seconds=linted.seconds, output=linted.output)
 

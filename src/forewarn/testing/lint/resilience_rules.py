@@ -1,4 +1,4 @@
-"""Lint rules on resilience: programs must keep polling after documents and errors."""
+"""Lint rules for resilience: programs must keep polling after documents and errors."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -76,7 +76,7 @@ def _survives(
     remedy: str,
     facts: tuple[str, ...],
 ) -> Sequence[LintRule]:
-    """Return the rules on surviving `what`, which the program receives in `part`."""
+    """Return the rules for surviving `what`, which the program receives in `part`."""
     return [
         LintRule(
             id=f"{verb}-after-{part.replace(' ', '-')}",
@@ -108,7 +108,7 @@ RULES: Sequence[LintRule] = (
     *_survives(
         CoursePart.SCHEDULED,
         "Scheduled events",
-        severity=Severity.WARNING,  # it may be preparing
+        severity=Severity.WARNING,  # the program may be preparing
         hurts="The program does not notice if the event is canceled or if another one"
         " is announced.",
         remedy="Prepare in a separate thread or process, and keep polling.",
@@ -127,7 +127,7 @@ RULES: Sequence[LintRule] = (
     *_survives(
         CoursePart.REBOOT,
         "a Reboot of its own VM",
-        severity=Severity.WARNING,  # it may restart with the VM
+        severity=Severity.WARNING,  # the program may restart with the VM
         hurts="If the Reboot is canceled, the VM keeps running, but the program misses"
         " all later events.",
         remedy="Keep polling until the VM goes down.",

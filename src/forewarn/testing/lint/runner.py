@@ -1,4 +1,4 @@
-"""Linter: plays the course to a program and applies all rules to the evidence."""
+"""Linter: plays the course to a program, and applies all rules to the evidence."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,14 +10,14 @@ from forewarn.testing.lint.evidence import CoursePart, Evidence
 from forewarn.testing.lint.findings import Finding, LintRule, Severity
 from forewarn.testing.lint.observer import LintRehearsal
 
-#: All rules, in the order in which they are reported.
+#: All rules, in reporting order.
 RULES: Sequence[LintRule] = (
     *poll_rules.RULES,
     *resilience_rules.RULES,
     *approval_rules.RULES,
 )
 
-_VMS = ("vm-0", "vm-1", "vm-2")  # the program runs in the first
+_VMS = ("vm-0", "vm-1", "vm-2")  # the program runs in the first VM
 
 #: Enabled on demand, so that the incarnation restarts after a day without polls.
 _FLEET: dict[str, object] = {
@@ -32,28 +32,28 @@ _FLEET: dict[str, object] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintTrial:
-    """Program to lint, with options."""
+    """A program to lint, with options."""
 
     command: Sequence[str]
     metadata: str = "127.0.0.1:0"
     timeout: float = 60.0  # seconds of real time for the whole lint
-    output: str | None = None  # file for the program's output; None to keep its end
-    ignored: Sequence[str] = ()  # ids of rules to skip
+    output: str | None = None  # file for the program's output; None: keep only its end
+    ignored: Sequence[str] = ()  # IDs of rules to skip
     pace: LintPace = field(default_factory=LintPace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintResult:
-    """Result of a lint."""
+    """The result of a lint."""
 
     findings: Sequence[Finding]
     evidence: Evidence
-    seconds: float  # of real time
+    seconds: float  # in real time
     output: str  # the end of the program's output
 
 
 def lint(trial: LintTrial, begin: Callable[[CoursePart], None]) -> LintResult:
-    """Lint the program of `trial`; call `begin` for each part."""
+    """Lint the program in `trial`; call `begin` before each part."""
     began = time.monotonic()
     with (
         LintRehearsal(fleet=_FLEET, metadata=trial.metadata) as rehearsal,
@@ -72,7 +72,7 @@ def lint(trial: LintTrial, begin: Callable[[CoursePart], None]) -> LintResult:
 
 
 def apply_rules(evidence: Evidence) -> Sequence[Finding]:
-    """Apply every rule and return its finding."""
+    """Apply every rule and return the findings."""
     return [_finding(rule, evidence) for rule in RULES]
 
 
@@ -83,6 +83,6 @@ def _finding(rule: LintRule, evidence: Evidence) -> Finding:
 
 
 def has_failed(findings: Sequence[Finding], *, is_strict: bool = False) -> bool:
-    """Return whether CI should fail: on an error, or if `is_strict` on a warning."""
+    """Return whether CI should fail: on any error or, if `is_strict`, any warning."""
     bad = {Severity.ERROR, Severity.WARNING} if is_strict else {Severity.ERROR}
     return any(finding.is_found and finding.severity in bad for finding in findings)

@@ -1,4 +1,4 @@
-"""Event of a rehearsal: its state, its actions, and assertions that wait."""
+"""An event in a rehearsal: its state, its actions, and assertions that wait."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -19,11 +19,11 @@ from forewarn.testing.rehearsal.timeline import timeline_of
 #: The actor in the journal.
 BY = "rehearsal"
 
-_SEEN_WITHIN = "10s"  # of real time, for a program that polls every second
-_APPROVED_WITHIN = "30s"  # of real time, for a program that also prepares something
+_SEEN_WITHIN = "10s"  # real time, for a program that polls every second
+_APPROVED_WITHIN = "30s"  # real time, for a program that also prepares something
 _UNAPPROVED_FOR = "1s"
 
-#: Why an event can no longer be approved.
+#: Reasons why an event can no longer be approved.
 _OVER: Mapping[Phase, str] = {
     Phase.STARTED: "it started without approval",
     Phase.COMPLETED: "it has already started and completed",
@@ -33,7 +33,7 @@ _OVER: Mapping[Phase, str] = {
 
 
 class RehearsedEvent:
-    """One event in a test; its properties always show the current state."""
+    """One event in a test; its properties always reflect the current state."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class RehearsedEvent:
         maintenance_id: str,
         event_id: str,
     ) -> None:
-        """Wrap the event `event_id` of that maintenance operation."""
+        """Wrap the event `event_id` of the given maintenance operation."""
         self._engine = engine
         self._observer = observer
         self._maintenance_id = maintenance_id
@@ -54,7 +54,7 @@ class RehearsedEvent:
             is_gone = self.status is None
             status = self.phase.capitalize() if is_gone else self.status
             text = f"{self._name} is {status}"
-        except Unavailable:  # the rehearsal is over
+        except Unavailable:  # the rehearsal has ended
             text = self.id
         return f"<Event {text}>"
 
@@ -62,7 +62,7 @@ class RehearsedEvent:
 
     @property
     def maintenance(self) -> Maintenance:
-        """Its maintenance operation, in its current state."""
+        """The event's maintenance operation, in its current state."""
         with self._engine.store.snapshot() as snapshot:
             return find_maintenance(snapshot, self._maintenance_id)
 
@@ -76,12 +76,12 @@ class RehearsedEvent:
 
     @property
     def type(self) -> EventType:
-        """Type of the event."""
+        """The type of the event."""
         return self.maintenance.type
 
     @property
     def status(self) -> EventStatus | None:
-        """Scheduled or Started, as VMs see it; None if they no longer see it."""
+        """Scheduled or Started, as VMs see it; None once they no longer see it."""
         maintenance = self.maintenance
         is_there = maintenance.event(self.id).withdrawn_at is None
         return STATUS.get(maintenance.phase) if is_there else None
@@ -93,48 +93,48 @@ class RehearsedEvent:
 
     @property
     def description(self) -> str:
-        """Description that VMs receive."""
+        """The description that VMs receive."""
         return self.maintenance.description
 
     @property
     def resources(self) -> Sequence[str]:
-        """VMs that it affects."""
+        """The VMs that the event affects."""
         return self._event.resources
 
     @property
     def group(self) -> str:
-        """Group that sees it."""
+        """The group that sees the event."""
         return self._event.group
 
     @property
     def not_before(self) -> datetime:
-        """When it may start without approval."""
+        """The time at which the event may start without approval."""
         return self.maintenance.not_before
 
     @property
     def phase(self) -> Phase:
-        """Current phase of its maintenance operation."""
+        """The current phase of the event's maintenance operation."""
         return self.maintenance.phase
 
     @property
     def is_approved(self) -> bool:
-        """Whether it has been approved."""
+        """Return whether the event has been approved."""
         return self._event.approved_at is not None
 
     @property
     def approved_by(self) -> str | None:
-        """VM or token that approved it; None if none did."""
+        """The VM or token that approved the event; None if not approved."""
         return self._event.approved_by
 
     @property
     def seen_by(self) -> Sequence[str]:
-        """VMs that have received it in a document."""
+        """The VMs that have received the event in a document."""
         self._engine.save_observations()
         with self._engine.store.snapshot() as snapshot:
             return [sight.vm for sight in snapshot.seen(self.id)]
 
     def explain(self) -> str:
-        """Return sentences that explain what it is waiting for."""
+        """Return sentences that explain what the event is waiting for."""
         explanation = explain_maintenance(self._engine, self.id)
         waits = (wait.text for wait in explanation.waits)
         return " ".join((explanation.summary, *waits))
@@ -142,15 +142,17 @@ class RehearsedEvent:
     # --- actions -------------------------------------------------------------
 
     def cancel(self, reason: str | None = None) -> None:
-        """Cancel it."""
+        """Cancel the event."""
         self._engine.cancel(self._maintenance_id, by=BY, reason=reason)
 
     def complete(self) -> None:
-        """Report its work as done; it ends after Started was visible long enough."""
+        """Report the work as done; the event ends after Started was shown long
+        enough.
+        """
         self._engine.complete(self._maintenance_id, by=BY)
 
     def approve(self, by: str) -> None:
-        """Approve it as another VM of the group."""
+        """Approve the event as another VM in the group."""
         self._engine.approve_as_vm(by, [self.id])
 
     # --- assertions ----------------------------------------------------------
@@ -158,7 +160,7 @@ class RehearsedEvent:
     def wait_seen(
         self, by: str | None = None, within: str | float | timedelta = _SEEN_WITHIN
     ) -> None:
-        """Wait, in real time, until `by`, or any VM, has received it."""
+        """Wait, in real time, until `by` (or any VM) has received the event."""
         __tracebackhide__ = True
         name = None if by is None else self._vm(by)
 
@@ -174,7 +176,9 @@ class RehearsedEvent:
     def assert_approved(
         self, within: str | float | timedelta = _APPROVED_WITHIN, by: str | None = None
     ) -> None:
-        """Wait, in real time, until it is approved; fail at once if it cannot be."""
+        """Wait, in real time, until the event is approved; fail early if it cannot
+        be.
+        """
         __tracebackhide__ = True
         if by is not None and not self.is_approved:
             self._vm(by)  # fail at once if there is no such VM
@@ -190,7 +194,7 @@ class RehearsedEvent:
     def assert_not_approved(
         self, within: str | float | timedelta = _UNAPPROVED_FOR
     ) -> None:
-        """Fail if it is approved now or within that real time."""
+        """Fail if the event is approved now or within the given real time."""
         __tracebackhide__ = True
         wait_until(
             self._engine,
@@ -208,11 +212,14 @@ class RehearsedEvent:
         wait_until(self._engine, self._observer, lambda: reason, 0)
 
     def announced_at(self) -> float:
-        """Return when it was announced, on the real monotonic clock."""
+        """Return when the event was announced, on the real monotonic clock."""
         return self._committed_at(lambda fact: isinstance(fact, f.Announced)) or 0.0
 
     def approved_at(self) -> float | None:
-        """Return when it was approved, on the real monotonic clock; None if never."""
+        """Return when the event was approved, on the real monotonic clock.
+
+        Return None if it was never approved.
+        """
         return self._committed_at(
             lambda fact: isinstance(fact, f.Approved) and fact.event == self.id
         )
@@ -226,7 +233,7 @@ class RehearsedEvent:
         return None
 
     def _is_settled(self) -> bool:
-        """Return whether it is approved or can no longer be."""
+        """Return whether the event is approved or can no longer be approved."""
         maintenance = self.maintenance
         event = maintenance.event(self.id)
         is_open = maintenance.phase is Phase.SCHEDULED and event.withdrawn_at is None
@@ -238,7 +245,7 @@ class RehearsedEvent:
 
 
 def duration_text(within: str | float | timedelta) -> str:
-    """Format a duration as tests write it."""
+    """Format a duration the way tests write it."""
     return exact_duration(parse_duration(within))
 
 
@@ -250,11 +257,11 @@ def wait_until(
     *,
     until: Callable[[], bool] | None = None,
 ) -> None:
-    """Wait until there is no `problem`; raise AssertionError if there still is one.
+    """Wait until there is no `problem`; raise AssertionError if one remains.
 
-    `until` replaces that condition, for problems that can appear later.
+    `until` replaces this condition for problems that can appear later.
     """
-    __tracebackhide__ = True  # show a failure at the test's own line
+    __tracebackhide__ = True  # show failures at the test's own line
     is_settled = until or (lambda: problem() is None)
     observer.wait(is_settled, parse_duration(within).total_seconds())
     message = problem()
@@ -268,7 +275,7 @@ def wait_until(
 def not_approved_by(
     maintenance: Maintenance, event_id: str, by: str | None, within: str
 ) -> str | None:
-    """Explain why the event is not approved by `by`; None if it is."""
+    """Explain why the event is not approved by `by`; return None if it is approved."""
     event, name = maintenance.event(event_id), _name_of(maintenance, event_id)
     if event.approved_at is not None:
         who = _who(maintenance, event_id)
@@ -284,7 +291,7 @@ def not_approved_by(
 
 
 def what_approved(maintenance: Maintenance, event_id: str) -> str | None:
-    """Explain who approved an event; None if it is not approved."""
+    """Explain who approved an event; return None if it is not approved."""
     if maintenance.event(event_id).approved_at is None:
         return None
     who = _who(maintenance, event_id)

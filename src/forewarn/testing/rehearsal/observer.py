@@ -1,7 +1,8 @@
-"""Observer of a rehearsal: requests, responses, marks and commits, with their times.
+"""Observer of a rehearsal: records requests, responses, marks, commits and their times.
 
-Times are monotonic. Each observation wakes all waiters, which then check their
-condition without holding the lock, so that the metadata loop never waits for a store.
+Times are on the monotonic clock. Each observation wakes all waiters, which then check
+their conditions without holding the lock, so that the metadata loop never waits for a
+store.
 """
 
 import time
@@ -16,7 +17,7 @@ from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.server.metadata.transport.requests import Request
 from forewarn.server.metadata.transport.responses import TEXT, Response, error
 
-#: Path to which programs POST marks.
+#: The path to which programs POST marks.
 MARKS = "/rehearsal/marks"
 
 _LONGEST_MARK = 200
@@ -25,7 +26,7 @@ _LONGEST_WAIT = 3600.0  # seconds; longer waits could overflow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A point in time that the program or the test has named."""
+    """A point in time named by the program or the test."""
 
     name: str
     at: float
@@ -54,7 +55,7 @@ class RehearsalObserver:
         self._clock = clock
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
-        """Handle a mark; None if the request is for the metadata plane."""
+        """Handle a mark; return None for metadata-plane requests."""
         if request.path.rstrip("/") != MARKS:
             return None
         if request.method != "POST":
@@ -128,7 +129,7 @@ class RehearsalObserver:
 
     @property
     def unanswered(self) -> Sequence[tuple[str | None, float]]:
-        """VM and arrival time of requests without a response: held or disconnected."""
+        """VM and arrival time of each request that is held or was disconnected."""
         with self._changed:
             answered = {entry.since for entry in self._requests}
             return [entry for entry in self._arrivals if entry[1] not in answered]
@@ -140,7 +141,7 @@ class RehearsalObserver:
             return (*self._marks,)
 
     def committed_at(self, position: int) -> float:
-        """Return when the entry at `position`, which must exist, was committed."""
+        """Return when the existing journal entry at `position` was committed."""
         with self._changed:
             known = next((at for to, at in self._commits if to >= position), None)
             if known is not None:
@@ -154,13 +155,15 @@ class RehearsalObserver:
         return self._monotonic()
 
     def time_at(self, at: float) -> datetime | None:
-        """Return the service's time at the monotonic time `at`; None if unknown."""
+        """Return the service's time at the monotonic time `at`, or None if unknown."""
         with self._changed:
             times = [time for since, time in self._times if since <= at]
         return times[-1] if times else None
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait for `condition`, at most `seconds` (real); return whether it holds."""
+        """Wait for `condition`, at most `seconds` (real time); return whether it
+        holds.
+        """
         deadline = self._monotonic() + seconds
         while True:
             with self._changed:

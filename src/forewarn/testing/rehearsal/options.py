@@ -1,4 +1,4 @@
-"""Options of a rehearsal as tests write them: announcements, faults, fleets."""
+"""Options of a rehearsal in the form that tests use: announcements, faults, fleets."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -17,7 +17,7 @@ from forewarn.errors import InvalidInput, NotFound
 from forewarn.formats import parse_duration
 from forewarn.protocol.types import EventSource, EventType
 
-#: A fleet, a fleet file, or its tables; None for the demo fleet.
+#: A fleet, a fleet file or its tables; None for the demo fleet.
 FleetSource: TypeAlias = "Fleet | str | Path | Mapping[str, object] | None"
 
 _DEMO = "demo.toml"
@@ -29,7 +29,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 class AnnouncementOptions(TypedDict, total=False):
-    """Options of an announcement, in addition to its type and VMs."""
+    """Options of an announcement besides its type and VMs."""
 
     host: str
     group: str
@@ -46,7 +46,7 @@ class AnnouncementOptions(TypedDict, total=False):
 def order_of(
     kind: EventType | str, vms: Sequence[str], options: AnnouncementOptions
 ) -> Order:
-    """Build an order from event type, VMs and options."""
+    """Build an order from an event type, VMs and options."""
     if strange := [name for name in vms if not isinstance(name, str)]:
         raise InvalidInput(
             f"{strange[0]!r} is not a VM name; pass each name as a separate argument"
@@ -74,7 +74,7 @@ def order_of(
 
 
 class FaultOptions(TypedDict, total=False):
-    """Options of a fault, in addition to its kind; times are real."""
+    """Options of a fault besides its kind; all times are real."""
 
     on: str
     vms: Sequence[str]
@@ -90,7 +90,7 @@ def fault_from(kind: str, options: FaultOptions) -> Fault:
     check_keys(options, FaultOptions)
     vms = options.get("vms", ())
     return fault_of(
-        str(kind),  # accepts a status as a number
+        str(kind),  # also accepts a number as the status
         on=options.get("on"),
         vms=[vms] if isinstance(vms, str) else vms,
         count=_number("count", options.get("count"), int),
@@ -102,7 +102,7 @@ def fault_from(kind: str, options: FaultOptions) -> Fault:
 
 
 def _number(name: str, given: _Number | None, kind: type[_Number]) -> _Number | None:
-    """Reject values of other types: tests are not always type-checked."""
+    """Reject values of other types, because not all tests are type-checked."""
     if given is None or (isinstance(given, kind | int) and given is not True):
         return given
     expected = "a whole number" if kind is int else "a number"
@@ -113,7 +113,7 @@ def _number(name: str, given: _Number | None, kind: type[_Number]) -> _Number | 
 
 
 def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
-    """Read the fleet from `source`, or build one enabled group of `vms`."""
+    """Read the fleet from `source`, or build one enabled group with `vms`."""
     if isinstance(vms, str) or not isinstance(vms, Iterable):
         raise InvalidInput(f"vms must be a list of names, such as [{vms!r}]")
     if vms and source is not None:
@@ -135,7 +135,7 @@ def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
 
 
 def vm_of(fleet: Fleet, name: str | None) -> str:
-    """Return the VM's name as written in the fleet; None means the first VM."""
+    """Return the VM's name as spelled in the fleet; None means the first VM."""
     by_key = {own_name.lower(): own_name for own_name in fleet.vms}
     if not by_key:
         raise InvalidInput("the fleet has no VMs, but the program must run on one")
@@ -147,7 +147,7 @@ def vm_of(fleet: Fleet, name: str | None) -> str:
     return by_key[name.lower()]
 
 
-@cache  # used by most tests of a run
+@cache  # used by most tests in a run
 def _demo() -> Fleet:
     return fleet_file.read_fleet(toml.load(resources.files("forewarn") / _DEMO), _DEMO)
 
@@ -170,7 +170,7 @@ def _group_of(vms: Sequence[str]) -> Mapping[str, object]:
 
 
 def check_keys(options: Mapping[str, object], allowed: type) -> None:
-    """Reject keys of `options` that the typed dict `allowed` does not have."""
+    """Reject keys of `options` that are not in the typed dict `allowed`."""
     names = allowed.__annotations__
     if unknown := [key for key in options if key not in names]:
         instead = renamed(unknown[0], names) or f"; expected one of: {', '.join(names)}"

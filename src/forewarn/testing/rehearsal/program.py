@@ -1,4 +1,4 @@
-"""Program under test: its process and all its child processes."""
+"""The program under test: its process and all child processes."""
 
 import os
 import signal
@@ -28,10 +28,11 @@ class Program:
         on_end: Callable[[], None] = lambda: None,
         grace: float = 3.0,
     ) -> None:
-        """Run `command` with `environment` added; call `on_end` when it has ended.
+        """Run `command` with `environment` added; call `on_end` when the program has
+        ended.
 
-        Its output goes to the file `output`; None for a temporary file. Stopping sends
-        SIGTERM, and SIGKILL `grace` seconds later.
+        Output goes to the file `output`, or to a temporary file if that is None.
+        Stopping sends SIGTERM, and SIGKILL `grace` seconds later.
         """
         self._command = command
         self._environment = environment
@@ -41,9 +42,9 @@ class Program:
         self._file: IO[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: Thread | None = None
-        self.written = ""  # the end of its output, once it was stopped
+        self.written = ""  # the end of its output, once stopped
         self.began = 0.0  # monotonic
-        self.ended: float | None = None  # monotonic; None while it is running
+        self.ended: float | None = None  # monotonic; None while running
         self.code: int | None = None  # negative: a signal; None while running
 
     def __enter__(self) -> "Program":
@@ -83,7 +84,9 @@ class Program:
             ) from error
 
     def _wait(self) -> None:
-        """Wait for its end without reaping it, so that its PID is not reused."""
+        """Wait for the program to end, without reaping it so that its PID stays its
+        own.
+        """
         assert self._process is not None
         end = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         assert end is not None
@@ -94,11 +97,11 @@ class Program:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has been started and has not ended."""
+        """Return whether the program has started and has not ended."""
         return self._process is not None and self.ended is None
 
     def __exit__(self, *exception: object) -> None:
-        """Stop it and all its child processes; keep the end of its output."""
+        """Stop the program and all child processes; keep the end of the output."""
         assert self._process is not None
         assert self._thread is not None
         assert self._file is not None
@@ -107,7 +110,7 @@ class Program:
             self._thread.join(self._grace)
         finally:  # even after a second Ctrl-C
             self._signal(signal.SIGKILL)  # even processes that outlive their parent
-        self._thread.join()  # before the PID is released, which the thread uses
+        self._thread.join()  # before the PID, which the thread uses, is released
         self._process.wait()
         self.written = self.tail()
         self._file.close()
@@ -118,11 +121,11 @@ class Program:
             os.killpg(self._process.pid, number)
 
     def tail(self) -> str:
-        """Return the end of its output so far."""
+        """Return the end of the output so far."""
         if self._file is None or self._file.closed:
             return self.written
         number = self._file.fileno()
-        size = os.fstat(number).st_size  # a seek would move the program's writes
+        size = os.fstat(number).st_size  # a seek would move where the program writes
         data = os.pread(number, _TAIL, max(0, size - _TAIL))
         return data.decode(errors="replace").strip()
 

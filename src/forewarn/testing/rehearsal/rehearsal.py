@@ -1,4 +1,4 @@
-"""Rehearsal: a private in-process service with memory store and manual clock."""
+"""A rehearsal: a private in-process service with a memory store and manual clock."""
 
 import os
 import secrets
@@ -40,17 +40,18 @@ from forewarn.testing.rehearsal.options import (
 from forewarn.testing.rehearsal.program import Program
 from forewarn.testing.rehearsal.timeline import journal_of, timeline_of
 
-#: Settings that a rehearsal sets itself or has an argument for.
+#: Settings that a rehearsal sets itself or has arguments for.
 _RESERVED = frozenset({"clock", "default_vm", "fleet", "metadata", "seed"})
 
 _MAX_STEPS = 10_000  # clock steps; more would be an endless loop
 
 
 class Rehearsal:
-    """A private service that acts on a program under test and observes it.
+    """A private service that acts on a program under test and observes the program.
 
-    Durations of the service (`advance`, notice, duration) are on its clock, which
-    stands still until you advance it. Time limits for the program (`within`) are real.
+    Durations of the service (`advance`, notice, duration) are on its clock, which is
+    paused until you advance it. Time limits for the program (`within`) are in real
+    time.
     """
 
     def __init__(
@@ -63,11 +64,11 @@ class Rehearsal:
         metadata: str = "127.0.0.1:0",
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        """Serve `fleet` or a group of `vms`; the program runs in `vm`.
+        """Serve `fleet` or a group with `vms`; the program runs in `vm`.
 
-        Default: web-0 of the demo fleet. `settings` are settings of the service.
+        By default, it runs in web-0 of the demo fleet. `settings` are service settings.
         """
-        self._opened_in: int | None = None  # process id; None if it is not open
+        self._opened_in: int | None = None  # process ID; None if not open
         self.fleet: Fleet = fleet_of(fleet, vms)
         self.vm: str = vm_of(self.fleet, vm)
         self.seed = seed
@@ -79,7 +80,7 @@ class Rehearsal:
             config, self._token, is_guest=True, fleet=self.fleet, observer=self.observer
         )
         self._was_opened = False
-        self._control_lock = Lock()  # so that concurrent callers start only one
+        self._control_lock = Lock()  # concurrent callers start only one
 
     def _make_observer(self) -> RehearsalObserver:
         return RehearsalObserver()
@@ -124,12 +125,12 @@ class Rehearsal:
 
     @property
     def base(self) -> str:
-        """Address of the metadata plane; requests there count as from `vm`."""
+        """The metadata plane's address, where requests count as coming from `vm`."""
         return self.service.metadata[0]
 
     @property
     def endpoint(self) -> str:
-        """Endpoint for the program under test."""
+        """The endpoint for the program under test."""
         return self.endpoint_of(self.vm)
 
     def endpoint_of(self, vm: str) -> str:
@@ -138,7 +139,7 @@ class Rehearsal:
 
     @property
     def mark_url(self) -> str:
-        """Address to which a program POSTs its marks."""
+        """The address to which a program POSTs its marks."""
         return f"{self.base}{MARKS}"
 
     @property
@@ -154,7 +155,8 @@ class Rehearsal:
     ) -> Program:
         """Run a program in the rehearsal's environment until the `with` block ends.
 
-        Its output goes to the file `output`. If that is None, failing tests show it.
+        The program's output goes to the file `output`. If that is None, failing tests
+        show the output.
         """
         program = Program(
             command,
@@ -167,7 +169,7 @@ class Rehearsal:
 
     @property
     def control(self) -> str:
-        """Address of the control API, which starts on first use."""
+        """The address of the control API, which starts on first use."""
         with self._control_lock:
             if not self.service.control:
                 self.service.open_control()
@@ -175,18 +177,18 @@ class Rehearsal:
 
     @property
     def token(self) -> str:
-        """Admin token of the control API."""
+        """The admin token for the control API."""
         return self._token
 
     # --- clock ---------------------------------------------------------------
 
     @property
     def now(self) -> datetime:
-        """Current time of the service."""
+        """The current time of the service."""
         return self.service.engine.clock.now()
 
     def advance(self, by: str | float | timedelta) -> datetime:
-        """Advance the clock; everything that becomes due on the way happens."""
+        """Advance the clock; everything that becomes due along the way happens."""
         return self.service.advance.by(parse_duration(by))
 
     def advance_to_start(self, event: RehearsedEvent) -> datetime:
@@ -196,9 +198,9 @@ class Rehearsal:
         return self._advance_while(event, Phase.SCHEDULED)
 
     def advance_to_end(self, event: RehearsedEvent) -> datetime:
-        """Advance the clock until the maintenance operation of `event` is over."""
+        """Advance the clock until the maintenance operation of `event` has ended."""
         self.advance_to_start(event)
-        self.service.advance.to(self.now)  # runs the driver if it just started
+        self.service.advance.to(self.now)  # runs the driver if maintenance just started
         return self._advance_while(event, Phase.STARTED)
 
     def _advance_while(self, event: RehearsedEvent, phase: Phase) -> datetime:
@@ -214,7 +216,7 @@ class Rehearsal:
         return self.now
 
     def outage(self, lasts: str | float | timedelta) -> datetime:
-        """Simulate an outage of the service that lasted this long on its clock."""
+        """Simulate a service outage that lasts this long on the service's clock."""
         length = parse_duration(lasts)
         if length > LONGEST_ADVANCE:
             raise InvalidInput(
@@ -234,7 +236,7 @@ class Rehearsal:
     def announce(
         self, kind: EventType | str, *vms: str, **options: Unpack[AnnouncementOptions]
     ) -> Sequence[RehearsedEvent]:
-        """Announce maintenance of `vms`, a host or a group; return all events."""
+        """Announce maintenance on `vms`, a host or a group; return all events."""
         order = order_of(kind, vms, options)
         maintenances = self.service.engine.announce(order, by=BY)
         return events_of(self, maintenances)
@@ -287,11 +289,11 @@ class Rehearsal:
     # --- faults --------------------------------------------------------------
 
     def fault(self, kind: str, **options: Unpack[FaultOptions]) -> str:
-        """Inject a fault into the metadata plane and return its id."""
+        """Inject a fault into the metadata plane and return its ID."""
         return self.service.plane.add_fault(fault_from(kind, options), by=BY).id
 
     def clear_faults(self, id_: str | None = None) -> None:
-        """Remove all faults, or only the one with that id."""
+        """Remove all faults, or only the fault with the given ID."""
         self.service.plane.clear_faults(id_)
 
     # --- observations --------------------------------------------------------
@@ -330,7 +332,7 @@ class Rehearsal:
         by: str | None = None,
         times: int = 1,
     ) -> None:
-        """Wait, in real time, until `by`, or the program's VM, polls again."""
+        """Wait, in real time, until `by` (or the program's VM) polls again."""
         __tracebackhide__ = True
         vm = vm_of(self.fleet, by or self.vm)
         before = len(self.observer.arrivals_of(vm))
@@ -348,7 +350,7 @@ class Rehearsal:
         return journal_of(self.service.engine)
 
     def timeline(self) -> str:
-        """Format what has happened so far in a few lines."""
+        """Return a short timeline of what has happened so far."""
         return timeline_of(self.service.engine, self.observer)
 
 
@@ -368,9 +370,9 @@ def events_of(
 
 
 def seen_by(vm: str, fleet: Fleet, events: Sequence[RehearsedEvent]) -> RehearsedEvent:
-    """Return the event that `vm` sees, preferably one that lists it.
+    """Return the event that `vm` sees, preferably one that lists the VM.
 
-    If it sees none of them, return the first.
+    If the VM sees none of the events, return the first one.
     """
     if not events:
         raise InvalidInput("nothing was announced")
@@ -386,7 +388,7 @@ def seen_by(vm: str, fleet: Fleet, events: Sequence[RehearsedEvent]) -> Rehearse
 def _config_of(
     vm: str, seed: int | None, metadata: str, settings: Mapping[str, object]
 ) -> Config:
-    """Return the configuration; requests that name no VM count as from `vm`."""
+    """Return the configuration; requests that name no VM count as coming from `vm`."""
     flags = {
         "metadata": [metadata],
         "control": "127.0.0.1:0",

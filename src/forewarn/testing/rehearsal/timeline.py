@@ -1,7 +1,7 @@
 """Timeline of a rehearsal, short enough for a terminal.
 
-Lines are in chronological order. Each starts with the time that has passed on the
-service's clock. Seconds within a line are real.
+Lines are in chronological order. Each line starts with the time elapsed on the
+service's clock. Seconds within a line are in real time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,11 +23,11 @@ from forewarn.formats import join_names
 from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
 
-#: First line of a timeline.
+#: The first line of a timeline.
 TITLE = "timeline on the service's clock:"
 
 _WIDTH = 80
-#: Facts about maintenance that the timeline omits: the progress of the driver.
+#: Facts about maintenance that the timeline omits because they show driver progress.
 HIDDEN = f.WorkBegan | f.WorkDone | f.WorkPrinted
 
 _MAX_LINES = 24  # lines below the title
@@ -42,9 +42,9 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineData:
-    """Input of a timeline; `at` is monotonic, `time` is the service's clock."""
+    """The input of a timeline; `at` is monotonic, `time` is on the service's clock."""
 
-    entries: Sequence[tuple[float, f.JournalEntry]]  # journal, with commit times
+    entries: Sequence[tuple[float, f.JournalEntry]]  # the journal, with commit times
     requests: Sequence[tuple[datetime, RequestRecord]] = ()
     unanswered: Sequence[tuple[str | None, float]] = ()  # VM and arrival time
     marks: Sequence[tuple[datetime, Mark]] = ()
@@ -109,7 +109,7 @@ def timeline(data: TimelineData) -> str:
 
 
 def _cut(line: str) -> str:
-    """Shorten text to one line: a mark or a reason can be any text."""
+    """Shorten text to one line, because marks and reasons can be any text."""
     line = "".join(character if character.isprintable() else " " for character in line)
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
 
@@ -126,7 +126,7 @@ def _shortened(lines: Sequence[str]) -> Sequence[str]:
 
 
 def _order(moment: _Moment) -> tuple[float, bool]:
-    return moment.at, isinstance(moment.what, str)  # requests come before effects
+    return moment.at, isinstance(moment.what, str)  # requests come before their effects
 
 
 def _moments(data: TimelineData, began: datetime) -> Iterator[_Moment]:
@@ -158,7 +158,7 @@ def _moments(data: TimelineData, began: datetime) -> Iterator[_Moment]:
 def _describe_fact(
     fact: f.Fact, maintenances: Mapping[str, Maintenance], began: datetime
 ) -> str | None:
-    """Describe a fact about one of `maintenances`; None to omit it."""
+    """Describe a fact about one of `maintenances`; return None to omit it."""
     if isinstance(fact, f.Announced):
         return _describe_announcement(fact.announced, began)
     if isinstance(fact, f.OutageEnded):
@@ -203,7 +203,7 @@ def _sightings(
     announcements: Mapping[str, tuple[float, Maintenance]],
     committed: float,
 ) -> Iterator[_Moment]:
-    """Yield who saw what, at the time of the request; the journal records it later."""
+    """Yield which VM saw which event, at request time; the journal records it later."""
     for sight in fact.sights:
         if sight.event not in announcements:
             continue
@@ -239,7 +239,7 @@ def _merged(
 
 
 def _describe_request(request: RequestRecord) -> str:
-    """Describe a request; `{}` stands for how often it was repeated."""
+    """Describe a request; `{}` stands for the number of repetitions."""
     who = request.vm or _UNKNOWN
     if request.events:
         ids = join_names([event_id[:SHORT] for event_id in request.events])

@@ -1,4 +1,4 @@
-"""Replay of recordings over the metadata API."""
+"""Replay of recordings through the metadata API."""
 
 from forewarn.testing.replay.server import Replay
 

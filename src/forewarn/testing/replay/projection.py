@@ -1,4 +1,4 @@
-"""Conversion of a recording for replay: documents, VMs and approvals."""
+"""Conversion of recordings for replay: documents, VMs and approvals."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _DEFAULT_VM = "vm-0"  # used if the recording has no VM names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayApproval:
-    """An approval of an event of the recording."""
+    """An approval of an event in the recording."""
 
     at: datetime  # on the replay's clock
     vm: str
@@ -32,9 +32,9 @@ class ReplayApproval:
 
 
 def vms_of(recording: Recording, named: str | None) -> Sequence[VM]:
-    """Return all VMs of `recording`, starting with `named` and the recording VM.
+    """Return all VMs in `recording`, starting with `named` and the recording VM.
 
-    In documents of version 2017-03-01 a leading underscore marks VMs that are not role
+    In version 2017-03-01 documents, a leading underscore marks VMs that are not role
     instances.
     """
     is_marked = _is_marked(recording)
@@ -62,10 +62,10 @@ def project(
     turn: int,
     by: timedelta,
 ) -> AudienceView:
-    """Return the view for line `number` in this `turn`, shifted `by` in time.
+    """Return the view for line `number` in this `turn`, shifted in time by `by`.
 
-    Clients that use the recording's API version get all recorded fields, even unknown
-    ones. From the second turn on, events have new ids.
+    Clients that use the recording's API version receive all recorded fields, even
+    unknown ones. From the second turn on, events have new IDs.
     """
     shown = shift_document(_with_new_ids(line.document or {}, turn), by)
     document = _document(shown)
@@ -94,7 +94,7 @@ class ReplayEvents:
         self._lock = Lock()
         self._events: dict[str, ScheduledEvent] = {}
         self._waiting: set[str] = set()
-        self._has_waited: dict[str, None] = {}  # in the order of their appearance
+        self._has_waited: dict[str, None] = {}  # in order of appearance
         self._approved: set[str] = set()
 
     def show(self, document: Document) -> None:
@@ -110,7 +110,7 @@ class ReplayEvents:
     def approve(
         self, vm: str, event_ids: Sequence[str], at: datetime
     ) -> Sequence[ReplayApproval]:
-        """Approve events that have been shown: all of them or none."""
+        """Approve events that have been shown: either all of them or none."""
         with self._lock:
             for id_ in event_ids:
                 if id_ not in self._events:
@@ -154,7 +154,7 @@ def _unmarked_event(event: ScheduledEvent) -> ScheduledEvent:
 
 
 def _with_new_ids(document: Mapping[str, object], turn: int) -> Mapping[str, object]:
-    """Give events new ids in later turns, because their ids belong to past events."""
+    """Assign new event IDs in later turns; the old IDs belong to past events."""
     listed = document.get("Events")
     if turn == 0 or not isinstance(listed, list):
         return document
@@ -173,6 +173,6 @@ def _document(plain: Mapping[str, object]) -> Document:
 
 
 def _body(plain: Mapping[str, object]) -> bytes:
-    """Encode a document as real endpoints do; replace lone surrogates."""
+    """Encode a document like real endpoints do; replace lone surrogates."""
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
     return text.encode(errors="replace")

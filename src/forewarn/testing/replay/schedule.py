@@ -1,10 +1,9 @@
-"""Replay schedule and clock: when each line of a recording is shown, at some speed.
+"""Replay schedule and clock: when each line of a recording is shown at a given speed.
 
 1. The real time between two lines is the recorded time divided by the speed. Documents
-   and failures are shown for a minimum of real time, so that a polling program sees
-   them.
-2. The recording's time stands still while a line is shown for that minimum. The time
-   left until NotBefore is therefore the same as when it was recorded.
+   and failures are shown for a minimum real time, so that a polling program sees them.
+2. The replay's clock is paused while a line is shown for that minimum. The time left
+   until NotBefore is therefore the same as in the recording.
 """
 
 import time
@@ -27,7 +26,7 @@ _LONGEST_WAIT = 1.0  # seconds; a replay has no deadlines of its own
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayFrame:
-    """A line and when it is shown."""
+    """A line, and when it is shown."""
 
     line: Line
     starts: float  # real seconds since the start of the turn
@@ -54,7 +53,7 @@ class ReplaySchedule:
 
 
 def schedule_of(recording: Recording, *, speed: float, shown: float) -> ReplaySchedule:
-    """Schedule `recording`; visible lines stay for at least `shown` real seconds."""
+    """Schedule `recording`; show visible lines for at least `shown` real seconds."""
     lines = [candidate for candidate in recording.lines if _is_shown(candidate)]
     frames: list[ReplayFrame] = []
     now, after, least = 0.0, lines[0].after if lines else 0.0, 0.0
@@ -73,12 +72,12 @@ def _is_shown(line: Line) -> bool:
 
 
 def _is_seen(line: Line) -> bool:
-    """Return whether a program must poll to see the line; false for a failure's end."""
+    """Return whether a program must poll to see the line; False for a failure's end."""
     return not (isinstance(line, RecordedFailure) and line.what is None)
 
 
 class ReplayClock:
-    """Clock of a replay: shows system time until it starts, then recorded time."""
+    """The replay clock: system time until the replay starts, then recorded time."""
 
     def __init__(self, schedule: ReplaySchedule) -> None:
         """Follow `schedule`."""
@@ -88,16 +87,16 @@ class ReplayClock:
         self._turn: tuple[datetime, float] | None = None  # None before the first turn
 
     def begin(self) -> datetime:
-        """Start a turn and return its start time, in whole seconds."""
+        """Start a turn, and return its start time in whole seconds."""
         now = self.now()
         start = now.replace(microsecond=0)
-        if start < now:  # a clock never goes back
+        if start < now:  # a clock never moves backward
             start += timedelta(seconds=1)
         self._turn = start, time.monotonic()
         return start
 
     def now(self) -> datetime:
-        """Return the start time of this turn plus the position in the recording."""
+        """Return this turn's start time plus the position in the recording."""
         if self._turn is None:
             return SystemClock().now()
         start = self._turn[0]
@@ -106,10 +105,10 @@ class ReplayClock:
         return start + timedelta(seconds=position)
 
     def elapsed(self) -> float:
-        """Return how many real seconds this turn has lasted."""
+        """Return the real seconds elapsed in this turn."""
         return 0.0 if self._turn is None else time.monotonic() - self._turn[1]
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Wait for `bell`, but at most a second."""
+        """Wait for `bell`, but for at most one second."""
         del until
         bell.wait(_LONGEST_WAIT)

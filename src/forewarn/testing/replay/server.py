@@ -1,4 +1,4 @@
-"""Replay of a recording: a metadata service that repeats recorded responses."""
+"""Replay server: a metadata service that repeats recorded responses."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -39,7 +39,7 @@ _EVENTS = "/metadata/scheduledevents"
 #: Failures that are replayed with their status; all others become a 503.
 _STATUSES = frozenset({"404", "410", "429", "500"})
 _UNAVAILABLE = "503"
-_SHORTEST_TURN = 0.01  # seconds; a recording with one line would loop without a pause
+_SHORTEST_TURN = 0.01  # seconds; a one-line recording must not loop without a pause
 
 
 class Replay:
@@ -61,8 +61,8 @@ class Replay:
     ) -> None:
         """Play the recording at `speed`; requests count as coming from `vm`.
 
-        Default VM: the one that made the recording. The replay starts with the first
-        request, or immediately if `is_eager`. Each document is shown for at least
+        The default VM is the one that made the recording. The replay starts with the
+        first request, or immediately if `is_eager`. Each document is shown for at least
         `shown` real seconds.
         """
         if not isinstance(recording, Recording):
@@ -71,7 +71,7 @@ class Replay:
         self.schedule = schedule_of(self.recording, speed=speed, shown=shown)
         self.vms = vms_of(self.recording, vm)
         self.is_over = Event()
-        self.base = ""  # address, once it is open
+        self.base = ""  # the address, once open
         self._first = self._first_document()
         self._config = load(
             SettingSources(flags={"metadata": metadata, "store": "memory"})
@@ -88,7 +88,7 @@ class Replay:
         self._closing = Event()
         self._turn = 0
         self._shift = timedelta()  # between recording and replay
-        self._failure: str | None = None  # current failure; None if there is none
+        self._failure: str | None = None  # current failure, if any
         self._cleanup = ExitStack()
 
     # --- start and stop ------------------------------------------------------
@@ -132,7 +132,7 @@ class Replay:
         self.close()
 
     def endpoint_of(self, vm: str) -> str:
-        """Return the endpoint of `vm`; `base` is that of the first VM."""
+        """Return the endpoint of `vm`; `base` is the first VM's endpoint."""
         return f"{self.base}/vm/{vm}"
 
     @property
@@ -202,7 +202,7 @@ class Replay:
         return error(int(status), f"Recorded failure: {self._failure}")
 
     def _begin(self) -> None:
-        """Start the first turn, so that the current request is part of it."""
+        """Start the first turn, so that it includes the current request."""
         self._begin_turn()
         handler, clock = self._plane.handler, self._clock
         handler.head = ResponseHead(clock.now(), clock.name)
@@ -215,12 +215,12 @@ class Replay:
         """Do nothing when a request arrives."""
 
     def finished(self, record: RequestRecord) -> None:
-        """Discard the observations of a request, as a replay has no journal."""
+        """Discard a request's observations, because a replay has no journal."""
         del record
         self._notes.take()
 
     def listen(self, groups: Sequence[str]) -> None:
-        """Do nothing on a first poll: the group of a replay is always enabled."""
+        """Do nothing on a first poll, because the replay's group is always enabled."""
 
     def approve_as_vm(
         self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool = True

@@ -1,4 +1,4 @@
-"""Conduct of a program: its requests and approvals, and verdicts on them (pure)."""
+"""A program's conduct: its requests and approvals, and verdicts on them (pure)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from forewarn.testing.rehearsal.program import describe_exit
 from forewarn.testing.scenario.model import Throughout
 from forewarn.testing.scenario.results import StepResult, StepVerdict
 
-_SLACK = 0.25  # seconds; shared machines are sometimes late
+_SLACK = 0.25  # seconds; shared machines are sometimes slow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,23 +17,23 @@ class ProgramApproval:
     """An event that the program has approved."""
 
     event: str
-    name: str | None  # its name in the scenario; None if it has none there
+    name: str | None  # its name in the scenario, if any
     resources: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramConduct:
-    """What the program did from its start to the end of the rehearsal."""
+    """The program's behavior from its start to the end of the rehearsal."""
 
     vm: str
-    began: float  # monotonic, as are all times here
+    began: float  # monotonic, like all times here
     until: float  # end of the rehearsal or of the program
-    outages: Sequence[tuple[float, float]] = ()  # when nothing can arrive
-    arrivals: Sequence[float] = ()  # arrival times, even of requests without a response
+    outages: Sequence[tuple[float, float]] = ()  # spans when nothing can arrive
+    arrivals: Sequence[float] = ()  # arrival times, even of requests without responses
     requests: Sequence[RequestRecord] = ()
     approvals: Sequence[ProgramApproval] = ()
-    has_ended: bool = False  # without being stopped
-    code: int | None = None  # exit code; None if it has not ended
+    has_ended: bool = False  # and was not stopped
+    code: int | None = None  # exit code; None if not ended
 
 
 # --- expectations for the whole scenario -------------------------------------
@@ -81,7 +81,7 @@ def _polling_problem(conduct: ProgramConduct, every: float) -> str | None:
 
 
 def _gaps(conduct: ProgramConduct) -> Iterator[tuple[float, float]]:
-    """Yield length and start of each gap without an open request or an outage."""
+    """Yield the length and start of each gap without an open request or an outage."""
     answered = {request.since: request.at for request in conduct.requests}
     spans = [(at, answered.get(at, conduct.until)) for at in conduct.arrivals]
     spans += [*conduct.outages, (conduct.until, conduct.until)]

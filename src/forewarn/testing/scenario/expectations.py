@@ -147,7 +147,7 @@ RETRY_AFTER = StepKey(
 )
 
 
-#: Keys that choose the requests to which a fault applies.
+#: Keys that choose which requests a fault applies to.
 _FILTERS: tuple[StepKey[object], ...] = (COUNT, PROBABILITY, VMS, ON)
 
 

@@ -1,7 +1,7 @@
 """Scenario model: the steps that a program under test goes through.
 
 Durations of the service (notice, advance, outage) are on its clock. Time limits for the
-program are seconds of real time.
+program are in seconds of real time.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ class MaintainStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DegradeStep:
-    """Predict that `host` will fail within `fails_by`; None for the default."""
+    """Predict that `host` will fail within `fails_by`; None means the default."""
 
     host: str
     fails_by: timedelta | None = None
@@ -129,7 +129,7 @@ class ClearFaultsStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitStep:
-    """Wait in real time."""
+    """Wait for a period of real time."""
 
     seconds: float
 
@@ -138,11 +138,11 @@ class WaitStep:
 
 
 class Expectation(StrEnum):
-    """What is expected of the program."""
+    """Something expected of the program."""
 
     SEEN = "seen"  #: it receives a document with the event
     APPROVED = "approved"  #: the event is approved
-    NOT_APPROVED = "not-approved"  #: it is not approved now, nor within `seconds`
+    NOT_APPROVED = "not-approved"  #: it is not approved now or within `seconds`
     POLLED = "polled"  #: it sends `times` more polls
     MARKED = "marked"  #: it makes the mark
     RUNNING = "running"  #: it has not ended
@@ -151,7 +151,7 @@ class Expectation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectStep:
-    """Wait until an expectation is met, for at most `seconds` of real time."""
+    """Wait for an expectation to be met, for at most `seconds` of real time."""
 
     expectation: Expectation
     seconds: float

@@ -1,4 +1,4 @@
-"""Names that the steps of a scenario can use: its fleet and earlier announcements."""
+"""Names that a scenario's steps can use: its fleet and earlier announcements."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,15 +7,15 @@ from forewarn.configfile.values import suggestion
 from forewarn.core.fleet import Fleet, fold_name
 from forewarn.errors import InvalidInput
 
-_FEW = 12  # names to list; if there are more, suggest only the nearest
+_FEW = 12  # names to list; if there are more, only the nearest are suggested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedEvent:
-    """An announcement's name: the step that set it, and the VMs affected."""
+    """A named announcement: the step that set the name, and the VMs affected."""
 
     step: int
-    vms: frozenset[str] | None = None  # None if the step is faulty
+    vms: frozenset[str] | None = None  # None if the step is invalid
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,18 +55,18 @@ class StepNames:
         return group
 
     def is_spot(self, vm: str) -> bool:
-        """Return whether `vm` can be evicted; true if the fleet is unknown."""
+        """Return whether `vm` can be evicted, or True if the fleet is unknown."""
         return self.fleet is None or self.fleet.vms[vm].spot
 
     def on_host(self, host: str) -> frozenset[str] | None:
-        """Return the VMs on `host`; None if the fleet is unknown."""
+        """Return the VMs on `host`, or None if the fleet is unknown."""
         if self.fleet is None:
             return None
         vms = self.fleet.vms.values()
         return frozenset(vm.name for vm in vms if vm.host == host)
 
     def in_group(self, group: str) -> frozenset[str] | None:
-        """Return the VMs of `group`; None if the fleet is unknown."""
+        """Return the VMs in `group`, or None if the fleet is unknown."""
         if self.fleet is None:
             return None
         vms = self.fleet.vms.values()
@@ -83,7 +83,7 @@ class StepNames:
         raise InvalidInput(f'no earlier step sets as = "{name}"{instead}')
 
     def sees(self, vm: str, event: str) -> bool:
-        """Return whether `vm` sees the event of that name; true if that is unknown."""
+        """Return whether `vm` sees the event with that name; True if unknown."""
         vms = self.events[event].vms
         if self.fleet is None or vms is None:
             return True

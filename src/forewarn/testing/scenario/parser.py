@@ -1,4 +1,4 @@
-"""Parser of scenario files, and the bundled scenarios."""
+"""Parser for scenario files, including the bundled scenarios."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -97,14 +97,14 @@ TOP: tuple[StepKey[object], ...] = (
 
 
 def load_scenario(given: str) -> Scenario:
-    """Read the scenario at the path `given`, or the bundled one of that name."""
+    """Read the scenario at the path `given`, or the bundled scenario with that name."""
     return read_scenario(find_scenario(given))
 
 
 def find_scenario(given: str) -> Path:
-    """Return the path `given`, or the file of the bundled scenario of that name.
+    """Return the path `given`, or the file of the bundled scenario with that name.
 
-    An existing file, or text that looks like a path, is never treated as a name.
+    An existing file or a string that looks like a path is never treated as a name.
     """
     path = Path(given)
     if path.is_file() or "/" in given or given.endswith(_SUFFIX):
@@ -170,7 +170,7 @@ def _scenario(plain: Mapping[str, object], top: Location) -> Scenario | None:
 
 
 def _fleet(plain: Mapping[str, object], top: Location) -> Fleet | None:
-    """Read the fleet; None if it is invalid."""
+    """Read the fleet; return None if it is invalid."""
     source = plain.get("fleet")
     try:
         if source is None or isinstance(source, dict):
@@ -189,7 +189,7 @@ def _fleet(plain: Mapping[str, object], top: Location) -> Fleet | None:
 
 
 def _vm(plain: Mapping[str, object], names: StepNames) -> str:
-    """Return the program's VM; empty if invalid, which another check reports."""
+    """Return the program's VM, or "" if it is invalid, which is reported elsewhere."""
     if "vm" not in plain:
         return "" if names.fleet is None else next(iter(names.fleet.vms))
     try:
@@ -247,7 +247,7 @@ def step_forms(patience: float) -> Forms:
 def _read_step(
     table: object, number: int, forms: Forms, location: Location, names: StepNames
 ) -> Step | None:
-    """Parse the step `number`; None if it is invalid."""
+    """Parse the step `number`; return None if it is invalid."""
     location = replace(location, label=f"step {number}")
     if not isinstance(table, dict):
         location.refuse(str(invalid_value("a table", table)))
@@ -318,7 +318,7 @@ def _register_name(
     location: Location,
     names: StepNames,
 ) -> None:
-    """Register the name set by a step for later steps, even if the step is faulty."""
+    """Register the name set by a step for later steps, even if the step is invalid."""
     name = table.get(AS.name)
     if not isinstance(name, str):
         return

@@ -1,9 +1,9 @@
 """Scenario player: plays a scenario against a program, as fast as the program allows.
 
-1. The service's clock stands still while the player waits for the program. The result
-   therefore does not depend on the speed of the machine.
-2. The player waits for the program's first request before any step other than a
-   leading fault.
+1. The service's clock is paused while the player waits for the program. The result
+   therefore does not depend on the machine's speed.
+2. The player waits for the program's first request before running any step, except for
+   leading faults.
 """
 
 import time
@@ -38,14 +38,14 @@ class ScenarioRun:
     seed: int | None = None
     metadata: str = "127.0.0.1:0"
     timeout: float = 300.0  # seconds of real time for the whole scenario
-    output: str | None = None  # file for the program's output; None to keep its end
+    output: str | None = None  # file for the program's output; None: keep only its end
 
 
 class ScenarioProgress(Protocol):
     """Receives the progress of a scenario."""
 
     def begin(self, number: int, what: str) -> None:
-        """Show that a step starts."""
+        """Show that a step is starting."""
 
     def end(self, result: StepResult) -> None:
         """Show the result of a step."""
@@ -54,7 +54,7 @@ class ScenarioProgress(Protocol):
 def play(
     scenario: s.Scenario, run: ScenarioRun, progress: ScenarioProgress
 ) -> ScenarioResult:
-    """Play `scenario` to the end, or until a step fails."""
+    """Play `scenario` to its end or until a step fails."""
     began = time.monotonic()
     with Rehearsal(
         fleet=scenario.fleet,
@@ -103,7 +103,7 @@ class _Player:
         return [*self._results]
 
     def _as_far_as_it_went(self, result: StepResult) -> StepResult:
-        """Replace passed by not reached if the scenario stopped early."""
+        """Replace "passed" with "not reached" if the scenario stopped early."""
         if self._has_failed and result.verdict is StepVerdict.PASSED:
             return replace(result, verdict=StepVerdict.NOT_REACHED)
         return result

@@ -18,11 +18,11 @@ HEADER = ("step", "what", "verdict", "took")
 
 
 class StepVerdict(StrEnum):
-    """Result of one step."""
+    """The result of one step."""
 
     DONE = "done"  #: carried out; nothing was expected
-    PASSED = "passed"  #: the program did what was expected
-    FAILED = "failed"  #: it did not, or the step failed
+    PASSED = "passed"  #: the program met the expectation
+    FAILED = "failed"  #: the program did not meet it, or the step failed
     NOT_REACHED = "not reached"  #: an earlier step failed
 
 
@@ -32,39 +32,39 @@ class StepResult:
 
     what: str
     verdict: StepVerdict
-    number: int | None = None  # of the step; None for the whole scenario
-    reason: str | None = None  # why it failed; None if it did not
-    seconds: float = 0.0  # of real time
+    number: int | None = None  # the step's number; None for the whole scenario
+    reason: str | None = None  # why it failed, if it did
+    seconds: float = 0.0  # in real time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioResult:
-    """Result of a whole rehearsal."""
+    """The result of a whole rehearsal."""
 
     scenario: Scenario
     results: Sequence[StepResult]
-    seconds: float  # of real time
-    timeline: Sequence[str] = ()  # what happened, to diagnose failures
+    seconds: float  # in real time
+    timeline: Sequence[str] = ()  # what happened, to help diagnose failures
     output: str = ""  # the end of the program's output
     transcript: Sequence[str] = ()  # JSON lines, identical for the same seed
 
     @property
     def expected(self) -> Sequence[StepResult]:
-        """Results of expectations, and of steps that failed."""
+        """The results of expectations and of failed steps."""
         return [
             result for result in self.results if result.verdict is not StepVerdict.DONE
         ]
 
     @property
     def failed(self) -> Sequence[StepResult]:
-        """Results that failed."""
+        """The failed results."""
         return [
             result for result in self.results if result.verdict is StepVerdict.FAILED
         ]
 
     @property
     def has_passed(self) -> bool:
-        """Whether every step and expectation passed."""
+        """Return whether all steps and expectations passed."""
         return all(
             result.verdict in (StepVerdict.DONE, StepVerdict.PASSED)
             for result in self.results
@@ -75,7 +75,7 @@ class ScenarioResult:
 
 
 def row(result: StepResult) -> Sequence[str]:
-    """Lay out one row of the verdict table."""
+    """Format one row of the verdict table."""
     number = "" if result.number is None else str(result.number)
     shown = result.verdict.value
     if result.verdict is StepVerdict.FAILED:
@@ -87,7 +87,7 @@ def row(result: StepResult) -> Sequence[str]:
 
 
 def summary(played: ScenarioResult) -> str:
-    """Sum up the rehearsal in one sentence."""
+    """Summarize the rehearsal in one sentence."""
     name, took = played.scenario.name, f"{played.seconds:.1f} s"
     if played.has_passed:
         expected = count(len(played.expected), "expectation")
@@ -132,7 +132,7 @@ def as_json(played: ScenarioResult) -> Json:
 
 
 def as_junit(played: ScenarioResult) -> str:
-    """Format the expectations as JUnit XML, which most CI systems display."""
+    """Format the expectations as JUnit XML, which most CI systems can display."""
     name = xml_text(f"forewarn.{played.scenario.name}")
     output = "\n".join([*played.timeline, "", played.output])
     return junit_text(

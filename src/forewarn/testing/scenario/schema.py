@@ -1,4 +1,4 @@
-"""JSON Schema of a scenario file, including the fleet in it."""
+"""JSON Schema for scenario files, including their fleets."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -52,7 +52,7 @@ def _rows(readers: fleet_file.Readers, *required: str) -> Schema:
     return {"type": "array", "items": _object(properties, *required)}
 
 
-#: The same as in a fleet file.
+#: The same keys as in a fleet file.
 FLEET: Schema = {
     **_object(
         {
@@ -67,7 +67,7 @@ FLEET: Schema = {
 
 
 def schema() -> Mapping[str, object]:
-    """Return the JSON Schema (2020-12) of a scenario file."""
+    """Return the JSON Schema (2020-12) for scenario files."""
     forms = {_name(step_form): step_form for step_form in _forms()}
     parts: Mapping[str, Schema] = {
         "fleet": {"anyOf": [{"type": "string", "pattern": r"\S"}, _ref("fleet")]},
@@ -96,7 +96,7 @@ def _forms() -> Iterable[StepForm]:
 
 
 def _name(form: StepForm) -> str:
-    """Name a form by its verb, with its first value if other forms share the verb."""
+    """Name a form by its verb, and its first value if other forms share the verb."""
     verb = form.verb.name
     is_shared = len(parser.step_forms(0.0)[verb]) > 1
     return f"{verb}-{form.verb.kind.words[0]}" if is_shared else verb

@@ -1,4 +1,4 @@
-"""Environment of a scenario: the service, the program, and the names of events."""
+"""Environment of a scenario: the service, the program, and event names."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from forewarn.testing.scenario.conduct import ProgramApproval, ProgramConduct
 
 
 class ScenarioStage:
-    """State shared by the steps of a scenario."""
+    """The state shared by a scenario's steps."""
 
     def __init__(self, rehearsal: Rehearsal, program: Program, deadline: float) -> None:
         """Start without any named events; wait until `deadline`, a monotonic time."""
@@ -23,7 +23,7 @@ class ScenarioStage:
         self.last_action_at = time.monotonic()  # start of the last action
         self.outages: list[tuple[float, float]] = []
         self._events: dict[str, Sequence[RehearsedEvent]] = {}
-        self._approved_by_steps: set[str] = set()  # ids of events approved by steps
+        self._approved_by_steps: set[str] = set()  # IDs of events approved by steps
 
     @property
     def vm(self) -> str:
@@ -35,12 +35,14 @@ class ScenarioStage:
         self.rehearsal.service.advance.to(self.rehearsal.now)
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait for `condition`, at most `seconds` (real); return whether it holds."""
+        """Wait for `condition`, at most `seconds` (real time); return whether it
+        holds.
+        """
         left = max(0.0, self.deadline - time.monotonic())
         return self.observer.wait(condition, min(seconds, left))
 
     def wait_for_program(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait for `condition`, or until the program ends; return whether it holds."""
+        """Wait until `condition` holds or the program ends; return whether it holds."""
         self.wait(lambda: condition() or not self.program.is_running, seconds)
         return condition()
 
@@ -50,11 +52,11 @@ class ScenarioStage:
             self._events[name] = events
 
     def event(self, name: str) -> RehearsedEvent:
-        """Return the event of that name that the program's VM sees."""
+        """Return the event with that name that the program's VM sees."""
         return seen_by(self.vm, self.rehearsal.fleet, self._events[name])
 
     def approve(self, name: str, by: str) -> None:
-        """Approve as another VM; under that name it may see a different event."""
+        """Approve as another VM, which may see a different event with that name."""
         event = seen_by(by, self.rehearsal.fleet, self._events[name])
         self._approved_by_steps.add(event.id)
         event.approve(by)
@@ -62,7 +64,7 @@ class ScenarioStage:
     def has_current_document(self) -> bool:
         """Return whether the program has received the current document.
 
-        Always true while faults are active, since they may block the document.
+        Always return True while faults are active, because they may block the document.
         """
         if self.rehearsal.service.plane.faults.kinds:
             return True
@@ -72,7 +74,7 @@ class ScenarioStage:
         return False
 
     def conduct(self) -> ProgramConduct:
-        """Collect what the program has done so far."""
+        """Collect the program's behavior so far."""
         program = self.program
         requests = [
             request for request in self.observer.requests if request.vm == self.vm

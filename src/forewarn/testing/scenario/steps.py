@@ -111,7 +111,7 @@ def _disturb(stage: ScenarioStage, step: s.Step) -> None:
 
 
 def await_expectation(stage: ScenarioStage, step: ExpectStep) -> str | None:
-    """Wait for what `step` expects; return why it failed, or None if it is met."""
+    """Wait until the expectation of `step` is met; return why it failed, if it did."""
     return _EXPECTATIONS[step.expectation](stage, step)
 
 

@@ -1,6 +1,6 @@
-"""Kinds of values in a scenario file: each parses and describes its values.
+"""Kinds of values in a scenario file; each kind parses and describes its values.
 
-The description is JSON Schema; it accepts the same values as the reader.
+The description is JSON Schema and accepts the same values as the reader.
 """
 
 import re
@@ -52,7 +52,7 @@ class ValueKind(Generic[_Value]):
 
     reader: Callable[[StepNames], Reader[_Value]]  # for the names known so far
     schema: Schema
-    shown: str  # description on the reference page
+    shown: str  # the description on the reference page
     words: tuple[str, ...] = ()  # all possible values, if there are few
 
 
@@ -67,7 +67,7 @@ def _plain(
 
 
 def one_of(*words: _Word) -> ValueKind[_Word]:
-    """Return the kind of value that is one of `words`."""
+    """Return the kind of value that must be one of `words`."""
     texts = tuple(map(str, words))
     schema = {"const": texts[0]} if len(texts) == 1 else {"enum": [*texts]}
     shown = _either(f'`"{text}"`' for text in texts)
@@ -104,7 +104,7 @@ EVENT = _name_of(StepNames.find_event, "a name set with `as` in an earlier step"
 def several(
     one: ValueKind[_T], shown: str, least: int = 1
 ) -> ValueKind[tuple[_T, ...]]:
-    """Return the kind of value that is a list of `one`, without duplicates."""
+    """Return the kind of value that is a list of `one` values without duplicates."""
 
     def reader(names: StepNames) -> Reader[tuple[_T, ...]]:
         return list_of(one.reader(names), shown, least=least, is_unique=True)
@@ -134,12 +134,12 @@ def _duration(longest: timedelta, spoken: str) -> Reader[timedelta]:
 
 
 def _seconds(value: object) -> float:
-    """Return the seconds of a duration; NaN if the value is not a duration."""
+    """Return a duration in seconds, or NaN if the value is not a duration."""
     if not isinstance(value, str) or not re.fullmatch(_DURATION, value):
         return as_number(value)
     try:
         return parse_duration(value).total_seconds()
-    except InvalidInput:  # valid, but out of range
+    except InvalidInput:  # valid but out of range
         return inf
 
 
@@ -155,7 +155,7 @@ _read_real_duration = _duration(_DAY, "a day")
 SERVICE_DURATION = _plain(
     _duration(LONGEST, "ten years"), _duration_schema(LONGEST), "a duration"
 )
-#: A duration in real time, in seconds.
+#: A duration in seconds of real time.
 REAL_DURATION: ValueKind[float] = _plain(
     lambda value: _read_real_duration(value).total_seconds(),
     _duration_schema(_DAY),
@@ -189,13 +189,13 @@ PROBABILITY = _plain(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepKey(Generic[_Value]):
-    """One key: its kind of value, its help text, and the step's field for its value."""
+    """One key: its kind of value, its help text, and the step field for its value."""
 
     name: str
     kind: ValueKind[_Value]
     help: str
     is_needed: bool = False  # verbs are always required
-    field: str = ""  # empty if it has the name of the key
+    field: str = ""  # empty if the same as the key's name
 
     @property
     def target(self) -> str:
@@ -205,12 +205,12 @@ class StepKey(Generic[_Value]):
 
 @dataclass(frozen=True, slots=True)
 class StepTable:
-    """One table of the file, parsed: the values by their fields."""
+    """One parsed table of the file: the values by field."""
 
     fields: Mapping[str, Any]
 
     def get(self, key: StepKey[_T]) -> _T | None:
-        """Return the value of `key`; None if it is absent."""
+        """Return the value of `key`, or None if it is absent."""
         return cast("_T | None", self.fields.get(key.target))
 
     def must(self, key: StepKey[_T]) -> _T:
@@ -227,18 +227,18 @@ class StepForm:
 
     verb: StepKey[object]
     keys: tuple[StepKey[object], ...] = ()
-    one_of: tuple[StepKey[object], ...] = ()  # exactly one of these is required as well
+    one_of: tuple[StepKey[object], ...] = ()  # exactly one of these is also required
     touches: Callable[[StepTable, StepNames], frozenset[str] | None] | None = None
     make: Callable[[StepTable, StepNames], Step]
 
     @property
     def all_keys(self) -> tuple[StepKey[object], ...]:
-        """All keys that such a step can have, the verb first."""
+        """All keys that such a step can have, starting with the verb."""
         return (self.verb, *self.one_of, *self.keys)
 
 
 def making(step: Callable[..., Step]) -> Callable[[StepTable, StepNames], Step]:
-    """Return the `make` of a form whose keys are the fields of `step`."""
+    """Return the `make` function of a form whose keys are the fields of `step`."""
     return lambda row, _: step(**row.fields)
 
 

@@ -1,4 +1,4 @@
-"""Verbs of scenario steps as tables: announcements, VMs, hosts, events, the clock."""
+"""Verbs of scenario steps as tables: announcements, VMs, hosts, events, clock."""
 
 from collections.abc import Callable
 

@@ -1,1 +1,1 @@
-"""Authentication and authorization of the control plane."""
+"""Authentication and authorization for the control plane."""

@@ -1,4 +1,4 @@
-"""Admin token: given, or created in the state directory."""
+"""The admin token, either given or created in the state directory."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ _SHORT = 20  # characters; shorter tokens can be guessed
 
 
 def admin_token(directory: Path, given: str | None) -> str:
-    """Return `given`, or the token in `directory`, which is created if missing."""
+    """Return `given`, or the token in `directory`; create it if it is missing."""
     if given and given.strip():
         if not given.isascii():
             raise CannotStart("FOREWARN_TOKEN must be plain ASCII")
@@ -44,7 +44,7 @@ def warn_of_short(token: str) -> None:
 
 
 def _make_token(path: Path) -> None:
-    """Write a new token atomically, without replacing an existing one."""
+    """Write a new token atomically, without replacing an existing token."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"token-{os.getpid()}")
     try:

@@ -1,4 +1,4 @@
-"""Session cookie and key, and the limit on wrong tokens."""
+"""Session cookie, session key, and the limit on wrong tokens."""
 
 import logging
 import time
@@ -15,7 +15,7 @@ from forewarn.server.metadata.limits import RateLimit
 _log = logging.getLogger(__name__)
 
 _ALLOWED = 20  # rejected tokens in a row
-_REFILL = 3.0  # seconds until one more is allowed
+_REFILL = 3.0  # seconds until one more attempt is allowed
 _MAX_ADDRESSES = 10_000
 
 _SESSION_PATHS = "/v1/"  # elsewhere, cookie and key are ignored
@@ -27,15 +27,15 @@ _BY_USER = "none"  # sent by the user, not by a page
 
 
 def token_attempts(monotonic: Callable[[], float] = time.monotonic) -> RateLimit:
-    """Return the limit of rejected tokens per address, which slows down guessing.
+    """Return the limit on rejected tokens per address, which slows down guessing.
 
-    A client with a valid token is never refused because others guess.
+    A client with a valid token is never refused because other clients guess.
     """
     return RateLimit(1 / _REFILL, monotonic, burst=_ALLOWED, max_callers=_MAX_ADDRESSES)
 
 
 def session_in(scope: Scope) -> tuple[str | None, str | None]:
-    """Return cookie and key of a request's session; None for what it has not."""
+    """Return a request's session cookie and key, each None if missing."""
     if not scope["path"].startswith(_SESSION_PATHS):
         return None, None
     headers = Headers(scope=scope)
@@ -44,7 +44,7 @@ def session_in(scope: Scope) -> tuple[str | None, str | None]:
 
 
 def is_same_origin(scope: Scope) -> bool:
-    """Whether the portal's page sent a write, or no other page sent a read."""
+    """Return whether the portal's page sent a write, or no other page sent a read."""
     headers = Headers(scope=scope)
     site = headers.get("sec-fetch-site")
     if scope["method"] in READ_METHODS:
@@ -69,7 +69,7 @@ def _cookie(scope: Scope, session: str, seconds: int) -> Mapping[str, str]:
 
 
 def _cookie_name(scope: Scope) -> str:
-    # Browsers accept this prefix only over https, and only for this exact host.
+    # Browsers accept this prefix only over https and only for this exact host.
     prefix = "__Host-" if _is_https(scope) else ""
     return f"{prefix}forewarn-{port_of(scope)}"
 

@@ -1,6 +1,6 @@
 """The guard: middleware that authenticates, authorizes and limits every request.
 
-Without a valid token a request is refused, whatever else is wrong with it.
+A request without a valid token is refused, regardless of other problems with it.
 """
 
 from math import ceil
@@ -41,16 +41,17 @@ _OTHER_ORIGIN = (
     " instead"
 )
 
-#: Sessions that the service itself started, so requests with them are not guesses.
+#: Sessions started by the service itself, so requests with them are not guesses.
 _NO_GUESSES = frozenset(
     {Lapsed.OVER, Lapsed.SIGNED_OUT, Lapsed.NO_KEY, Lapsed.BEFORE_UPGRADE}
 )
-#: The cookie may still be good. Otherwise opening an API path would sign the user out.
+#: The cookie may still be valid. Otherwise, opening an API path would sign the user
+#: out.
 _KEEPS_COOKIE = frozenset({Lapsed.NO_KEY, Lapsed.WRONG_KEY})
 
 
 class Guard:
-    """Middleware that protects all paths that need a token."""
+    """Middleware that protects all paths that require a token."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         """Pass requests with a valid token to `app`; record rejected tokens."""
@@ -72,7 +73,7 @@ class Guard:
     async def _serve(
         self, holder: TokenHolder, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Pass on a request of `holder`, unless there are too many at once."""
+        """Pass on a request from `holder`, unless too many are in progress."""
         limits = self._services.token_limits
         kind = _LIMITS.get(scope["path"], TokenLimit.REQUESTS)
         refused = limits.begin(holder, kind)
@@ -104,7 +105,7 @@ class Guard:
             return self._refuse(scope, holder)
         if session is None and key is None:
             return refusal(scope, 401, _NO_TOKEN, {"WWW-Authenticate": "Bearer"})
-        if session is None:  # the browser has dropped the cookie at its end
+        if session is None:  # the browser drops the cookie when it expires
             return _unknown(scope, Lapsed.OVER.value)
         if not credentials.is_same_origin(scope):
             return refusal(scope, 403, _OTHER_ORIGIN)
@@ -142,7 +143,7 @@ class Guard:
 class WorkTurns:
     """Middleware that makes requests with a token wait for a slot.
 
-    It checks the token again: the body may take minutes, and the slot some seconds.
+    The token is checked again, because the body may take minutes and the slot seconds.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class WorkTurns:
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on when it has a slot, or respond with 401 or 429."""
+        """Pass a request on when it gets a slot, or respond with 401 or 429."""
         holder: TokenHolder | None = scope.get("state", {}).get("caller")
         if holder is None:
             await self._app(scope, receive, send)
@@ -169,7 +170,7 @@ class WorkTurns:
         has_slot = True
 
         async def send_without_slot(message: Message) -> None:
-            """Return the slot before sending, because a client may read slowly."""
+            """Release the slot before sending, because a client may read slowly."""
             nonlocal has_slot
             if has_slot:
                 has_slot = False
@@ -186,7 +187,7 @@ class WorkTurns:
 
 
 def work_of(scope: Scope) -> WorkKind:
-    """Return the kind of work that a request needs."""
+    """Return the kind of work that a request requires."""
     path = scope["path"]
     if path == _METRICS:
         return WorkKind.METRICS
@@ -202,7 +203,7 @@ def work_of(scope: Scope) -> WorkKind:
 
 
 def _is_list_of_vms(scope: Scope) -> bool:
-    """Whether the response is a list of VMs in Azure's API, which has large pages."""
+    """Return whether the response is an Azure-style VM list, with large pages."""
     path = scope["path"].rstrip("/").lower()
     return is_arm(path) and path.endswith("/virtualmachines")
 
@@ -213,7 +214,7 @@ def _too_many(scope: Scope, refused: TokenRefusal) -> Response:
 
 
 def _unknown(scope: Scope, detail: str) -> Response:
-    # RFC 6750: the error distinguishes it from a request without credentials.
+    # RFC 6750: the error distinguishes this from a request without credentials.
     challenge = 'Bearer error="invalid_token"'
     return refusal(scope, 401, detail, {"WWW-Authenticate": challenge})
 

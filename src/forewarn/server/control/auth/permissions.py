@@ -1,7 +1,7 @@
-"""Permissions: the role that each method and path needs, and what a group may see.
+"""Permissions: the role that each method and path requires, and what a group may see.
 
-They are checked before anything else. A request that matches no line of the table needs
-an admin. The routes themselves restrict a group's token to its group.
+Permissions are checked before anything else. A request that matches no line in the
+table requires an admin. The routes themselves restrict a group's token to its group.
 """
 
 import re
@@ -20,12 +20,12 @@ from forewarn.ports import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """The permission that some paths need."""
+    """The permission that some paths require."""
 
     methods: frozenset[str]
     path: Pattern[str]
     least: Role
-    groups: bool = False  # whether a group's token is enough
+    groups: bool = False  # whether a group's token is sufficient
 
 
 def _allow(methods: str, path: str, least: Role, *, groups: bool = False) -> Permission:
@@ -34,7 +34,7 @@ def _allow(methods: str, path: str, least: Role, *, groups: bool = False) -> Per
 
 _VM_OPERATIONS = "restart|redeploy|reimage|evict|delete|start"
 
-#: The first line that matches applies.
+#: The first matching line applies.
 _PERMISSIONS: Sequence[Permission] = (
     _allow("GET HEAD POST DELETE", r"/v1/session", Role.VIEWER, groups=True),
     _allow("GET HEAD", r"/v1/(vms|groups|hosts)(/[^/]+)?", Role.VIEWER, groups=True),
@@ -56,7 +56,7 @@ _ADMIN_ONLY = Permission(frozenset(), re.compile(""), Role.ADMIN)
 
 
 def permission_for(method: str, path: str) -> Permission:
-    """Return the permission needed for `method` at `path`."""
+    """Return the permission required for `method` at `path`."""
     for permission in _PERMISSIONS:
         if method in permission.methods and permission.path.fullmatch(path):
             return permission
@@ -64,33 +64,33 @@ def permission_for(method: str, path: str) -> Permission:
 
 
 def is_guarded(path: str) -> bool:
-    """Whether `path` needs a token."""
+    """Return whether `path` requires a token."""
     first = path.lstrip("/").partition("/")[0].lower()
     # Route patterns end with `$`, which also matches before a final line break.
     return first.strip() in ("v1", "subscriptions", "metrics")
 
 
 def may(role: Role, permission: Permission) -> bool:
-    """Whether `role` has the permission `permission`."""
+    """Return whether `role` has the permission `permission`."""
     if role is Role.GROUP:
         return permission.groups
     return role.is_at_least(permission.least)
 
 
 def shown_to(holder: TokenHolder, maintenance: Maintenance) -> Maintenance:
-    """Redact a maintenance that `holder` may see."""
+    """Redact a maintenance operation that `holder` may see."""
     if holder.group is None:
         return maintenance
     return visible_maintenance(maintenance, holder.group) or maintenance
 
 
 def find_for(holder: TokenHolder, snapshot: Snapshot, any_id: str) -> Maintenance:
-    """Return the maintenance with this id or event id, redacted for `holder`."""
+    """Return the maintenance with this ID or event ID, redacted for `holder`."""
     return shown_to(holder, find_maintenance(snapshot, any_id, group=holder.group))
 
 
 def vm_for(holder: TokenHolder, vm: VM) -> VM | None:
-    """Redact `vm` for `holder`; None if it belongs to another group."""
+    """Redact `vm` for `holder`; return None if it belongs to another group."""
     return vm if holder.group is None else visible_vm(vm, holder.group)
 
 

@@ -1,10 +1,11 @@
-"""Limits per token: how many requests and streams its holder may have at once.
+"""Limits per token: how many concurrent requests and streams its holder may have.
 
-1. Every token has the same limits, however many addresses or sessions use it. The admin
-   token has twice as much, so that an operator can work while others are limited.
-2. All other tokens together leave room for the admin token, and for connections
-   without a token: health checks and new callers.
-3. Refusals are counted by the token's name, for a bounded number of names.
+1. Every token has the same limits, regardless of how many addresses or sessions use it.
+   The admin token's limits are twice as high, so that an operator can work while others
+   are limited.
+2. All other tokens together leave room for the admin token and for connections without
+   a token, such as health checks and new callers.
+3. Refusals are counted by token name, for a bounded number of names.
 """
 
 import time
@@ -20,17 +21,17 @@ _REQUESTS = 16
 _STREAMS = 32
 _LEAST = 2  # even if few connections are possible
 _MAX_NAMES = 100
-_OTHER = "other"  # for names beyond that
+_OTHER = "other"  # for any names beyond that
 _RECENT = 300.0  # seconds that a refusal is shown
 
 
 class TokenLimit(StrEnum):
-    """Limits on what a token's holder may have open at once."""
+    """Limits on how much a token's holder may have open at once."""
 
     REQUESTS = "requests"
     STREAMS = "streams"
-    RUNNING = "running"  #: requests that are running, not only waiting
-    ALL_TOKENS = "all tokens"  #: requests and streams of all but the admin token
+    RUNNING = "running"  #: requests that are running, not just waiting
+    ALL_TOKENS = "all tokens"  #: those of all tokens except the admin token
 
 
 _RETRY_AFTER = {  # seconds
@@ -45,9 +46,9 @@ _RETRY_AFTER = {  # seconds
 class TokenShares:
     """The maximum numbers of concurrent requests and streams."""
 
-    own: dict[TokenLimit, int]  # of each token but the admin token
-    admin: dict[TokenLimit, int]  # of the admin token
-    together: int  # of all tokens but the admin token
+    own: dict[TokenLimit, int]  # for each token except the admin token
+    admin: dict[TokenLimit, int]  # for the admin token
+    together: int  # for all tokens except the admin token
 
 
 def token_shares(places: ConnectionPlaces) -> TokenShares:
@@ -64,7 +65,7 @@ def token_shares(places: ConnectionPlaces) -> TokenShares:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRefusal:
-    """A request that a limit refuses."""
+    """A request refused because of a limit."""
 
     detail: str
     retry_after: int  # seconds
@@ -74,14 +75,14 @@ class TokenRefusal:
 class LimitedToken:
     """A token with recently refused requests."""
 
-    token: str  # its name
+    token: str  # the token's name
     refused: int
-    limit: TokenLimit  # the one reached last
+    limit: TokenLimit  # the most recently reached limit
     allowed: int
 
 
 class TokenLimits:
-    """Counts the requests of token holders; only on the control plane's loop."""
+    """Counts token holders' requests; used only on the control plane's loop."""
 
     def __init__(
         self, shares: TokenShares, monotonic: Callable[[], float] = time.monotonic
@@ -91,12 +92,12 @@ class TokenLimits:
         self._monotonic = monotonic
         self._active: Counter[tuple[str | None, TokenLimit]] = Counter()
         self._together = 0
-        #: All refusals by the token's name and the limit.
+        #: All refusals, by token name and limit.
         self.refused: Counter[tuple[str, ...]] = Counter()
         self._recent: dict[str, tuple[float, LimitedToken]] = {}  # by name, with time
 
     def begin(self, holder: TokenHolder, kind: TokenLimit) -> TokenRefusal | None:
-        """Count a request as running, or return why it is refused."""
+        """Count a request as running, or return the reason to refuse it."""
         allowed = self._allowed(holder)[kind]
         if self._active[holder.token, kind] >= allowed:
             return self._refuse(holder, kind, allowed)
@@ -110,7 +111,7 @@ class TokenLimits:
         return None
 
     def end(self, holder: TokenHolder, kind: TokenLimit) -> None:
-        """Uncount a request."""
+        """Stop counting a request."""
         if holder.token is not None:
             self._together -= 1
         self._active[holder.token, kind] -= 1
@@ -118,7 +119,7 @@ class TokenLimits:
             del self._active[holder.token, kind]
 
     def recent(self) -> Sequence[LimitedToken]:
-        """Return the tokens that were limited recently; safe from any thread."""
+        """Return recently limited tokens; safe to call from any thread."""
         now = self._monotonic()
         return [
             limited for at, limited in [*self._recent.values()] if now - at <= _RECENT
@@ -130,7 +131,7 @@ class TokenLimits:
     def refuse_waiting(
         self, holder: TokenHolder, allowed: int, seconds: float
     ) -> TokenRefusal:
-        """Count a request that `allowed` others have kept waiting for `seconds`."""
+        """Refuse a request that `allowed` others have kept waiting for `seconds`."""
         wait = self._count_refusal(holder, TokenLimit.RUNNING, allowed)
         detail = f"no slot became free within {seconds:g} s; nothing was done"
         return TokenRefusal(detail=f"{detail}; try again in {wait} s", retry_after=wait)

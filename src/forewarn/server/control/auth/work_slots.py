@@ -1,14 +1,15 @@
-"""Work slots: how many requests of token holders run at once.
+"""Work slots: limit how many requests from token holders run at once.
 
-All threads share one interpreter with the thread that serves VMs, so what runs is
-limited, not only what is open:
+All threads share one interpreter with the thread that serves VMs. Running work is
+therefore limited, not just open requests:
 
 1. A request needs a slot from the end of its body to the start of its response. A
    stream needs one for each read of the journal. Requests for health need none.
-2. A token has few slots, and all tokens but the admin token share a few more. The admin
-   token has slots of its own.
-3. Expensive reads have fewer slots than others, and metrics one: see `WorkKind`.
-4. Tokens take turns. Among the requests of a token, the oldest that may run is next.
+2. Each token has few slots, and all tokens except the admin token share a few more. The
+   admin token has its own slots.
+3. Expensive reads have fewer slots than other work, and metrics have only one: see
+   `WorkKind`.
+4. Tokens take turns. Among a token's requests, the oldest one that may run goes next.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from forewarn.engine.tokens import TokenHolder
 
 
 class WorkKind(StrEnum):
-    """Kinds of work, which differ in their slots."""
+    """Kinds of work, which have different slots."""
 
     ORDINARY = "ordinary"
     LARGE = "large"  #: reports, the fleet, and pages of more than 100 items
@@ -35,7 +36,7 @@ _TOGETHER = {WorkKind.ORDINARY: 6, WorkKind.LARGE: 2, WorkKind.METRICS: 1}
 
 
 def slots_of(holder: TokenHolder) -> int:
-    """Return how many requests of `holder` run at once, whatever their kind."""
+    """Return how many requests from `holder` run at once, regardless of their kind."""
     return (_ADMIN if holder.token is None else _OWN)[WorkKind.ORDINARY]
 
 
@@ -46,28 +47,28 @@ class _Waiter:
 
 
 class WorkSlots:
-    """Counts what runs and queues what waits; only on the control plane's loop."""
+    """Counts running work and queues the rest; only on the control plane's loop."""
 
     def __init__(self) -> None:
         """Start with all slots free."""
         self._running: Counter[tuple[str | None, WorkKind]] = Counter()
-        #: Of all tokens but the admin token.
+        #: For all tokens except the admin token.
         self._together: Counter[WorkKind] = Counter()
-        #: By token, in the order of their turns.
+        #: By token, in the order in which they take turns.
         self._waiting: dict[str | None, list[_Waiter]] = {}
 
     @property
     def waiting(self) -> int:
-        """How many requests and streams wait; safe from any thread."""
+        """The number of waiting requests and streams; safe to read from any thread."""
         return sum(len(waiters) for waiters in [*self._waiting.values()])
 
     async def enter(
         self,
         holder: TokenHolder,
         work: WorkKind,
-        seconds: float | None = None,  # None to wait as long as it takes
+        seconds: float | None = None,  # None to wait indefinitely
     ) -> bool:
-        """Take a slot; return False if none was free in time."""
+        """Take a slot; return False if none became free in time."""
         token = holder.token
         if self._has_slot(token, work):
             self._count(token, work, 1)
@@ -85,7 +86,7 @@ class WorkSlots:
         return False
 
     def leave(self, holder: TokenHolder, work: WorkKind) -> None:
-        """Return a slot, and start what waits for it."""
+        """Release a slot, and start work that waits for it."""
         self._count(holder.token, work, -1)
         while (turn := self._next_turn()) is not None:
             token, waiter = turn
@@ -140,6 +141,6 @@ class WorkSlots:
 def _fits(
     running: Mapping[WorkKind, int], slots: Mapping[WorkKind, int], work: WorkKind
 ) -> bool:
-    """Whether there is a slot left of its kind, and of all kinds together."""
+    """Return whether a slot is left for this kind and for all kinds together."""
     has_room = sum(running.values()) < slots[WorkKind.ORDINARY]
     return has_room and (work is WorkKind.ORDINARY or running[work] < slots[work])

@@ -1,1 +1,1 @@
-"""HTTP server of the control plane: connections, limits, TLS, origins."""
+"""The control plane's HTTP server: connections, limits, TLS and origins."""

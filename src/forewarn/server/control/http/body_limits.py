@@ -1,8 +1,8 @@
-"""Body limits: the maximum size of a request body, and its time limit.
+"""Body limits: the maximum size and time of a request body.
 
 A body is read completely before the application sees it, but only if the guard has
-accepted a token. Without one, a body may have a few bytes, and a larger one is refused
-before it is read.
+accepted a token. Without a token, a body may contain only a few bytes; a larger body is
+refused before it is read.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _WITH_NAMES = frozenset({"/v1/maintenances", "/v1/maintenances/preview", "/v1/fa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyLimit:
-    """Limits on the size and time of a body."""
+    """Limits on a body's size and time."""
 
     bytes: int
     seconds: float
@@ -47,7 +47,7 @@ class BodyLimitTable:
     anonymous: BodyLimit = BodyLimit(bytes=_KIB, seconds=5)  # without a token
 
     def of(self, scope: Scope) -> BodyLimit:
-        """Return the limits of a request's body."""
+        """Return the limits for a request's body."""
         if "caller" not in scope.get("state", {}):
             return self.anonymous
         method, path = scope["method"], scope["path"]
@@ -65,7 +65,7 @@ class _TooLarge(Exception):
 
 
 class BodyLimits:
-    """Middleware that reads bodies, within limits of size and time."""
+    """Middleware that reads bodies within limits on size and time."""
 
     def __init__(self, app: ASGIApp, limits: BodyLimitTable) -> None:
         """Wrap `app`."""
@@ -108,7 +108,7 @@ async def _read(scope: Scope, receive: Receive, limit: BodyLimit) -> Sequence[Me
 
 
 def _replay(read: Sequence[Message], receive: Receive) -> Receive:
-    """Return a `receive` that replays the messages in `read`, then continues."""
+    """Return a `receive` that replays the messages in `read` and then continues."""
     left = iter(read)
 
     async def receive_replayed() -> Message:

@@ -1,19 +1,20 @@
-"""Connection limits of the control plane: number, size of heads, timeouts.
+"""Connection limits of the control plane: number, head size and timeouts.
 
-1. The shares limit the number of connections. A connection counts from the start of its
-   TLS handshake.
-2. The head of a request must be small and arrive soon, and so must the trailers after a
-   body. The first head must arrive soon after the connection is made. `body_limits`
-   limits bodies.
-3. At most one read of a body is buffered until the application requests it, and nothing
-   after the response.
-4. If a client gets a response while it is still sending, its input is read for a moment
-   longer so that it sees the response: closing with unread bytes is a reset.
+1. Shares limit the number of connections. A connection counts from the start of its TLS
+   handshake.
+2. A request's head must be small and arrive soon, as must the trailers after a body.
+   The first head must arrive soon after the connection is made. Bodies are limited by
+   `body_limits`.
+3. At most one read of a body is buffered until the application requests it. Nothing is
+   buffered after the response.
+4. If a client receives a response while it is still sending, its input is read for a
+   moment longer so that it sees the response, because closing with unread bytes causes
+   a reset.
 5. A client that does not read its responses is disconnected.
 6. Requests that are not HTTP are counted, and logged once a minute.
 
-uvicorn has no settings for these, and its protocol class is private. The range of
-versions in pyproject.toml was tried, and a test names what an upgrade has broken.
+uvicorn has no settings for these limits, and its protocol class is private. The range
+of versions in pyproject.toml was tested, and a test reports what an upgrade breaks.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ from forewarn.server.control.http.shares import (
 from forewarn.server.error_responses import refusal
 
 _MAX_HEAD = 64 * 1024  # bytes
-_HEADER_OVERHEAD = 3  # bytes of a header besides name and value: colon, line end
+_HEADER_OVERHEAD = 3  # bytes per header besides name and value: colon, line end
 _REFUSED: Mapping[str, str] = {
     **SECURITY_HEADERS,
     "Cache-Control": "no-store",
@@ -58,7 +59,7 @@ class ConnectionTimeouts:
     first_head: float = 10.0  # from the start of the connection
     head: float = 30.0  # from its first byte
     unread: float = 30.0  # while a client reads nothing of a response
-    linger: float = 2.0  # after a response that precedes the end of the body
+    linger: float = 2.0  # after a response sent before the end of the body
 
 
 class ControlConnection(HttpToolsProtocol):
@@ -68,12 +69,12 @@ class ControlConnection(HttpToolsProtocol):
     timeouts: ClassVar[ConnectionTimeouts]
     invalid: ClassVar[InvalidRequests]
 
-    url = b""  # of the last request; uvicorn has none before the first
+    url = b""  # from the last request; uvicorn has none before the first
     was_used = False
 
     _handshake: asyncio.Task[None] | None = None  # None without TLS
-    _is_made = False  # whether the handshake is over, if there is one
-    _active: RequestResponseCycle | None = None  # the request being served, or last
+    _is_made = False  # whether the handshake, if any, has finished
+    _active: RequestResponseCycle | None = None  # the current or last request
     _in_head = False
     _in_body = False
     _is_refused = False  # further input is dropped
@@ -96,14 +97,14 @@ class ControlConnection(HttpToolsProtocol):
         if self._handshake is None and not self.enter(self._address):
             transport.abort()
             return
-        # uvicorn itself would wait forever for the first request.
+        # uvicorn itself would wait indefinitely for the first request.
         self._set_deadline(self.timeouts.first_head, self._end_silent)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the request in progress, cancel the timers, release the connection."""
+        """End the current request, cancel the timers, and release the connection."""
         super().connection_lost(exc)
         if self._active is not None and not self._active.response_complete:
-            # uvicorn notifies only the last request, which may be a pipelined one.
+            # uvicorn notifies only the last request, which may be pipelined.
             self._active.disconnected = True
             self._active.message_event.set()
         self._cancel_deadline()
@@ -115,7 +116,7 @@ class ControlConnection(HttpToolsProtocol):
         return self.shares.enter(self, address)
 
     def leave(self) -> None:
-        """Uncount the connection, once."""
+        """Stop counting the connection; repeated calls have no effect."""
         self.shares.leave(self)
 
     def shake_hands(self, handshake: asyncio.Task[None]) -> None:
@@ -123,16 +124,17 @@ class ControlConnection(HttpToolsProtocol):
         self._handshake = handshake
 
     def drop(self) -> None:
-        """Close the connection at once, even during its handshake."""
+        """Close the connection immediately, even during its handshake."""
         if self._is_made:
             self.transport.abort()
         elif self._handshake is not None:
             self._handshake.cancel()
 
     def shutdown(self) -> None:
-        """Prepare to stop: do not wait for a body, nor long for a client to read.
+        """Prepare to stop: do not wait for a body, and only briefly for a client to
+        read.
 
-        Otherwise uvicorn would cancel the request later, and log a traceback.
+        Otherwise, uvicorn would cancel the request later and log a traceback.
         """
         super().shutdown()
         if self.flow.write_paused:
@@ -143,7 +145,7 @@ class ControlConnection(HttpToolsProtocol):
 
     @property
     def is_in_use(self) -> bool:
-        """Whether a request with an accepted token is in progress."""
+        """Return whether a request with an accepted token is in progress."""
         cycle = self._active
         if cycle is None or cycle.response_complete:
             return False
@@ -161,11 +163,11 @@ class ControlConnection(HttpToolsProtocol):
             return
         self._unread += len(data)
         self._unset_keepalive_if_required()
-        # Unlike uvicorn, without a log line for each request.
+        # Unlike uvicorn, do not log a line for each request.
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # It gets a response, but no upgrade.
+            # The client gets a response, but no upgrade.
             self.invalid.add(self._address, self.loop.call_later)
         except httptools.HttpParserError:
             self.invalid.add(self._address, self.loop.call_later)
@@ -200,7 +202,7 @@ class ControlConnection(HttpToolsProtocol):
             super().on_header(name, value)
 
     def _grow_head(self, size: int) -> None:
-        """Count bytes of the head: one that arrives whole is never in `_unread`."""
+        """Count bytes of the head; a head that arrives whole is never in `_unread`."""
         self._head += size
         if self._head > _MAX_HEAD:
             raise ValueError("the head is too large")  # makes the parser give up
@@ -218,7 +220,7 @@ class ControlConnection(HttpToolsProtocol):
     def _add_target_host(self) -> None:
         """Treat the host of an absolute request target as a Host header.
 
-        If it differs from the Host header, the request has two, and is refused.
+        If it differs from the Host header, the request has two hosts and is refused.
         """
         _, separator, rest = self.url.partition(b"://")
         if self.url.startswith(b"/") or not separator:
@@ -229,14 +231,14 @@ class ControlConnection(HttpToolsProtocol):
             self.headers.append((b"host", host))
 
     def on_body(self, body: bytes) -> None:
-        """Buffer a part of the body; read on when the application requests it."""
+        """Buffer part of the body; continue when the application requests it."""
         self._unread = 0
         super().on_body(body)
         if self.cycle.body:
             self.flow.pause_reading()
 
     def on_message_complete(self) -> None:
-        """Note that the body has ended."""
+        """Record that the body has ended."""
         self._in_body, self._unread = False, 0
         self._cancel_deadline()
         if self._closes_later:
@@ -244,7 +246,7 @@ class ControlConnection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Drop the buffered body; keep reading for a moment if it has not ended."""
+        """Drop the buffered body; keep reading briefly if the body has not ended."""
         if self._active is not None:
             self._active.body = bytearray()
         if self.pipeline:
@@ -265,7 +267,7 @@ class ControlConnection(HttpToolsProtocol):
             )
 
     def resume_writing(self) -> None:
-        """Note that the client has read."""
+        """Record that the client has read."""
         super().resume_writing()
         self._cancel_unread()
 
@@ -281,7 +283,7 @@ class ControlConnection(HttpToolsProtocol):
     # --- refusals ------------------------------------------------------------
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse input that is not HTTP, or that made the parser give up."""
+        """Refuse input that is not HTTP or that the parser rejected."""
         del msg
         if self._head > _MAX_HEAD:
             self._refuse_large_head()

@@ -1,12 +1,13 @@
-"""Host and Origin checks, and security headers, of the control plane.
+"""Host and Origin checks and security headers for the control plane.
 
-The checks are against DNS rebinding and CSRF.
+The checks prevent DNS rebinding and CSRF.
 
-A page in a browser can make its own name resolve to this machine, and so reach
-services that only this machine can reach. It cannot hide that name or its origin:
+A page in a browser can make its own name resolve to this machine and thus reach
+services that only this machine can reach. The page cannot hide that name or its origin,
+so the checks require the following:
 
-1. Host is a name of the control plane, or an address. A request target with a host
-   (`GET http://name/path`) has the same one.
+1. Host is one of the control plane's names or an address. A request target with a host
+   (`GET http://name/path`) has the same host.
 2. Origin, if present, is the control plane itself.
 3. The browser does not report that a write comes from another site.
 """
@@ -33,7 +34,7 @@ _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 #: A name, an IPv4 address or an IPv6 address without a zone; then a port.
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:@%]+)(:[0-9]*)?")
 
-#: Defaults, fit for JSON; pages set their own policy.
+#: Defaults suitable for JSON; pages set their own policy.
 SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -48,17 +49,17 @@ _HSTS = "max-age=31536000"
 class AllowedHosts:
     """The host names of the control plane."""
 
-    bound: str  # the address it listens on
+    bound: str  # the address that it listens on
     given: frozenset[str] = frozenset()  # from the configuration, in lower case
-    machine: frozenset[str] = frozenset()  # its host names; used if others can connect
+    machine: frozenset[str] = frozenset()  # its hostnames; used if others can connect
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can connect."""
+        """Return whether only this machine can connect."""
         return ip_address(self.bound).is_loopback
 
     def has(self, name: str) -> bool:
-        """Whether this host name is allowed."""
+        """Return whether this hostname is allowed."""
         address = _address(name)
         if address is None:
             is_machine = not self.is_loopback and name in self.machine
@@ -79,7 +80,7 @@ def known_as(bound: str, *given: str) -> AllowedHosts:
 
 
 def origin_refusal(scope: Scope, names: AllowedHosts) -> tuple[int, str] | None:
-    """Return status and reason of a refusal; None if the request is allowed."""
+    """Return the status and reason of a refusal, or None if the request is allowed."""
     headers = Headers(scope=scope)
     hosts, origin = headers.getlist("host"), headers.get("origin")
     if not _is_known(hosts, names):
@@ -98,7 +99,7 @@ def origin_refusal(scope: Scope, names: AllowedHosts) -> tuple[int, str] | None:
 
 
 class OriginCheck:
-    """Middleware that refuses unknown host names and pages of other sites."""
+    """Middleware that refuses unknown hostnames and other sites' pages."""
 
     def __init__(self, app: ASGIApp, names: AllowedHosts) -> None:
         """Wrap `app`, which is reachable under `names`."""
@@ -133,7 +134,7 @@ class SecurityHeaders:
 
 
 def port_of(scope: Scope) -> int:
-    """Return the port of the control plane in the request's URL; 0 if unreadable."""
+    """Return the control plane's port in the request's URL, or 0 if unreadable."""
     host = Headers(scope=scope).get("host", "")
     origin = _split_origin(f"{scope['scheme']}://{host}")
     return 0 if origin is None else origin[2]
@@ -154,7 +155,7 @@ def _is_own(scheme: str, hosts: Sequence[str], origin: str) -> bool:
 
 
 def _split_origin(text: str) -> tuple[str, str, int] | None:
-    """Split an origin into scheme, name and port; None if it is not one."""
+    """Split an origin into scheme, name and port; return None if invalid."""
     try:
         parts = urlsplit(text)
         port = parts.port or _PORTS[parts.scheme]
@@ -185,6 +186,6 @@ def _headers_for(scope: Scope) -> Mapping[str, str]:
 
 
 def _is_localhost(scope: Scope) -> bool:
-    """Whether HSTS would force other services on this machine to use TLS."""
+    """Return whether HSTS would force other services on this machine to use TLS."""
     hosts = [value for name, value in scope["headers"] if name == b"host"]
     return any(host.lower().partition(b":")[0] == b"localhost" for host in hosts)

@@ -1,7 +1,7 @@
-"""HTTP server of the control plane: uvicorn in a thread, and TLS.
+"""The control plane's HTTP server: uvicorn in a thread, and TLS.
 
 uvicorn sees a TLS connection only after its handshake. `_TlsAcceptor` accepts
-connections and does the handshake, so that they count from the start.
+connections and performs the handshake, so that they count from the start.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from forewarn.server.control.http.shares import ConnectionShares, InvalidRequest
 from forewarn.server.error_responses import refusal
 from forewarn.server.plane_thread import PlaneThread
 
-_KEEP_ALIVE = 75  # seconds that an idle connection is kept
+_KEEP_ALIVE = 75  # seconds that an idle connection stays open
 _TIMEOUTS = ConnectionTimeouts()
 
 _UNKNOWN = (
@@ -52,7 +52,7 @@ class ControlPlane:
     ) -> None:
         """Serve `app` on connections within `shares`; call `on_stop` to end streams.
 
-        The addresses or networks in `proxies` are trusted to report client and scheme.
+        Addresses and networks in `proxies` are trusted to report the client and scheme.
         """
         self._sockets = list(sockets)
         self._tls = tls
@@ -83,11 +83,11 @@ class ControlPlane:
         return self._thread.health
 
     def start(self) -> None:
-        """Start serving; return when connections are accepted."""
+        """Start serving; return once connections are accepted."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish the responses in progress, and end the thread."""
+        """Finish responses in progress, and end the thread."""
         self._on_stop()
         self._thread.stop(self._leave)
 
@@ -95,8 +95,8 @@ class ControlPlane:
         self._server.should_exit = True
 
     def _run(self, be_ready: Callable[[], None]) -> None:
-        # asyncio's own loop accepts all queued connections before it counts one. When
-        # out of file descriptors, it logs two thousand errors a second.
+        # asyncio's own loop accepts all queued connections before counting any of them.
+        # When out of file descriptors, it logs two thousand errors a second.
         uvloop.run(self._serve(be_ready))
 
     async def _serve(self, be_ready: Callable[[], None]) -> None:
@@ -122,7 +122,7 @@ class ControlPlane:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to the owner of the process."""
+    """A server that leaves signal handling to the process's owner."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -130,7 +130,7 @@ class _Server(uvicorn.Server):
 
 
 class _StopResponse:
-    """Responds to requests that take longer than a stop; uvicorn cancels them."""
+    """Responds to requests that uvicorn cancels because the stop cannot wait."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -169,7 +169,7 @@ class _TlsAcceptor:
         self._accepting = self._loop.create_task(self._accept(listening))
 
     def close(self) -> None:
-        """Stop accepting, and drop connections that are still in their handshake."""
+        """Stop accepting connections, and drop those still in their handshake."""
         for task in (self._accepting, *self._handshakes):
             task.cancel()
 
@@ -177,7 +177,7 @@ class _TlsAcceptor:
         while True:
             try:
                 accepted, peer = await self._loop.sock_accept(listening)
-            except OSError:  # out of file descriptors, or the client has gone
+            except OSError:  # out of file descriptors, or the client is gone
                 await asyncio.sleep(_OUT_OF_FILES)
                 continue
             connection = self._connect()

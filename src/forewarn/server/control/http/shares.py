@@ -1,12 +1,13 @@
-"""Shares of connections to the control plane: no caller can take all of them.
+"""Shares of control-plane connections: no caller can take all connections.
 
-1. Loopback may use every place, and some places are only for loopback. So an operator
-   on this machine gets in while strangers hold all that they may.
+1. Loopback may use every place, and some places are reserved for loopback. An operator
+   on this machine can therefore connect even while strangers use their whole share.
 2. Every other address has a share. A trusted proxy may use all places that are not
    reserved.
-3. When a limit is reached, a new connection replaces the oldest one that no token
-   holder uses. A connection in use is never closed for another one; if all are in use,
-   the new one is refused. `auth.token_limits` limits how many a token holder can use.
+3. When a limit is reached, a new connection replaces the oldest connection that no
+   token holder is using. A connection in use is never closed for a new one; if all are
+   in use, the new connection is refused. `auth.token_limits` limits how many
+   connections a token holder can use.
 """
 
 import logging
@@ -22,10 +23,10 @@ _log = logging.getLogger(__name__)
 
 _LOOPBACK = "loopback"
 _LOG_INTERVAL = 60.0  # seconds
-_MAX_ADDRESSES = 10  # named in a log line
+_MAX_ADDRESSES = 10  # addresses named in a log line
 _OTHER_ADDRESSES = "other addresses"
 
-#: `call_later` of an event loop.
+#: An event loop's `call_later`.
 CallLater: TypeAlias = Callable[[float, Callable[[], None]], object]
 
 
@@ -34,18 +35,18 @@ class SharedConnection(Protocol):
 
     @property
     def is_in_use(self) -> bool:
-        """Whether a request with an accepted token is in progress."""
+        """Return whether a request with an accepted token is in progress."""
 
     @property
     def was_used(self) -> bool:
-        """Whether it has sent a complete request."""
+        """Return whether the connection has sent a complete request."""
 
     def drop(self) -> None:
-        """Close the connection at once."""
+        """Close the connection immediately."""
 
 
 class ConnectionEnd(StrEnum):
-    """Why a connection was refused or closed by a limit."""
+    """Why a limit caused a connection to be refused or closed."""
 
     ADDRESS = "address"  #: its address already uses its whole share
     TOTAL = "total"  #: all places are taken and in use
@@ -56,18 +57,18 @@ class ConnectionEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionPlaces:
-    """How many connections there may be."""
+    """The maximum numbers of connections."""
 
     total: int
 
     @property
     def reserved(self) -> int:
-        """The places that only loopback may take."""
+        """The places reserved for loopback."""
         return self.total // 8
 
     @property
     def per_address(self) -> int:
-        """The share of an address."""
+        """The share for each address."""
         return max(self.total // 4, 1)
 
 
@@ -80,17 +81,17 @@ class ConnectionShares:
         proxies: Sequence[str] = (),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Admit as many as there are `places`; `proxies` are trusted addresses.
+        """Admit connections to the available `places`; `proxies` are trusted addresses.
 
         `monotonic` gives the real time in seconds.
         """
         self._places = places
         self._monotonic = monotonic
         self._proxies = [ip_network(proxy, strict=False) for proxy in proxies]
-        self._keys: dict[SharedConnection, str] = {}  # the oldest first
+        self._keys: dict[SharedConnection, str] = {}  # oldest first
         self._counts: Counter[str] = Counter()
         self._warned: dict[ConnectionEnd, float] = {}  # when, by the limit
-        #: How often a connection was refused or closed, by the reason.
+        #: The number of connections refused or closed, by reason.
         self.ended = dict.fromkeys(ConnectionEnd, 0)
 
     @property
@@ -117,7 +118,7 @@ class ConnectionShares:
         return True
 
     def leave(self, connection: SharedConnection) -> None:
-        """Uncount a connection, once."""
+        """Stop counting a connection; repeated calls have no effect."""
         key = self._keys.pop(connection, None)
         if key is None:
             return
@@ -128,7 +129,7 @@ class ConnectionShares:
     def _limit_reached(
         self, key: str
     ) -> tuple[ConnectionEnd, Callable[[str], bool]] | None:
-        """Return the limit that a new connection exceeds, and the keys it affects."""
+        """Return the limit that a new connection exceeds, and the affected keys."""
         places = self._places
         if key != _LOOPBACK:
             unreserved = max(places.total - places.reserved, 1)
@@ -142,7 +143,7 @@ class ConnectionShares:
         return None
 
     def _unused(self, is_affected: Callable[[str], bool]) -> SharedConnection | None:
-        """Return an unused connection of the address that has the most of them."""
+        """Return an unused connection from the address that has the most."""
         unused = [
             (connection.was_used, -self._counts[key], age, connection)
             for age, (connection, key) in enumerate(self._keys.items())
@@ -175,7 +176,7 @@ class ConnectionShares:
 
 
 class InvalidRequests:
-    """Counts requests that are not HTTP or want an upgrade; logs once a minute."""
+    """Counts requests that are not HTTP or request an upgrade; logs once a minute."""
 
     def __init__(self) -> None:
         """Start at zero."""
@@ -191,7 +192,7 @@ class InvalidRequests:
         self._recent[address if is_named else _OTHER_ADDRESSES] += 1
 
     def log(self) -> None:
-        """Log what was counted since the last line, if anything."""
+        """Log what has been counted since the last line, if anything."""
         recent, self._recent = self._recent, Counter()
         if recent:
             _log.warning(
@@ -201,7 +202,7 @@ class InvalidRequests:
 
 
 def _key_of(address: str) -> str:
-    """Return the caller that a connection is counted for; all of loopback is one."""
+    """Return the caller that a connection counts toward; loopback is one caller."""
     network = caller_network(address)
     try:
         return _LOOPBACK if ip_address(network).is_loopback else network
@@ -210,7 +211,7 @@ def _key_of(address: str) -> str:
 
 
 def caller_network(address: str) -> str:
-    """Return what counts as one caller: an address, or an IPv6 /64 network."""
+    """Return what counts as one caller: an address or an IPv6 /64 network."""
     try:
         parsed = ip_address(address)
     except ValueError:  # a proxy may send anything

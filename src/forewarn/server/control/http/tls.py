@@ -1,4 +1,4 @@
-"""TLS of the control plane: its certificate, tried once before clients see it."""
+"""TLS for the control plane: its certificate, tested once before clients see it."""
 
 import ssl
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from forewarn.errors import CannotStart
 
-_ROUNDS = 8  # more than any handshake needs
+_ROUNDS = 8  # more than any handshake requires
 
 #: OpenSSL's error codes for certificates that no client would accept.
 _REJECTED: Mapping[int, str] = {
@@ -76,7 +76,7 @@ def _try_handshake(context: ssl.SSLContext, certificate: str) -> None:
                     side.do_handshake()
     except ssl.SSLCertVerificationError as error:
         why = _REJECTED.get(error.verify_code)
-        if why is not None:  # the rest depends on what clients trust
+        if why is not None:  # anything else depends on what clients trust
             raise CannotStart(f"the certificate in {certificate} {why}") from error
     except ssl.SSLError as error:
         raise CannotStart(

@@ -31,7 +31,7 @@ session_router = APIRouter(tags=["session"], route_class=ViewRoute)
 
 _MAX_LIFETIME = 100 * 365 * 86_400  # seconds
 
-#: User actions, each with a path that needs the same permission.
+#: User actions, each with a path that requires the same permission.
 _ACTIONS: Mapping[str, str] = {
     "announce": "/v1/maintenances",
     "approve": "/v1/events/id/approve",

@@ -218,7 +218,7 @@ def show_limited(services: ServicesDep, by: Caller) -> Json:
 
 
 def limited_for(holder: TokenHolder, plane: InstrumentedPlane) -> Sequence[LimitedVm]:
-    """Return the VMs that were limited in the last hour and that `holder` may see."""
+    """Return the VMs limited in the last hour that `holder` may see."""
     limited = [
         (vm, plane.handler.directory.find("", vm.name)) for vm in plane.limited()
     ]
@@ -271,7 +271,7 @@ def _vm_columns(
 
 
 def _parse_named(body: bytes, name: str) -> Mapping[str, object]:
-    """Parse a body that has no name, or the same name as the path."""
+    """Parse a body with no name, or with the same name as the path."""
     table = parse_json(body) if body.strip() else {}
     if not isinstance(table, dict):
         raise InvalidInput("the body must be a JSON object")

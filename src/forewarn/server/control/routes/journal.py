@@ -52,7 +52,7 @@ router = APIRouter(tags=["journal"], route_class=ViewRoute)
 
 _MAX_VALUES = 100  # of one parameter
 _BATCH = 100  # entries sent at once by a stream
-_STEP = 500  # entries that a stream reads before other streams get their turn
+_STEP = 500  # entries that a stream reads before other streams get a turn
 _KEEP_ALIVE = 15.0  # seconds between keep-alives
 _MAX_LIMITED = 3  # VMs in a side event
 
@@ -60,14 +60,14 @@ _MAX_LIMITED = 3  # VMs in a side event
 class SideEvent(StrEnum):
     """Kinds of events in the stream that are not journal entries."""
 
-    #: The time: with each keep-alive, and whenever a manual clock moves.
+    #: The time: with each keep-alive and whenever a manual clock moves.
     CLOCK = "clock"
-    #: The active faults: whenever they change.
+    #: The active faults, whenever they change.
     FAULTS = "faults"
     #: Tokens with refused requests in the last five minutes, and VMs with refused
     #: requests in the last hour.
     LIMITS = "limits"
-    #: Problems and warnings, as at /readyz: whenever they change.
+    #: Problems and warnings, as in /readyz, whenever they change.
     HEALTH = "health"
 
 
@@ -107,7 +107,7 @@ async def _search(
     fact: _Fact = None,
     maintenance: _Maintenance = None,
 ) -> Search:
-    """Return the search without its times; `maintenance` may hold event ids."""
+    """Return the search without its times; `maintenance` may contain event IDs."""
     return Search(
         groups=fold_names(group or ()),
         vms=fold_names(vm or ()),
@@ -262,12 +262,12 @@ def report(
 
 
 class SideEvents:
-    """Side events for one client of the stream."""
+    """The side events for one client of the stream."""
 
     def __init__(
         self, services: Services, holder: TokenHolder, also: Sequence[SideEvent]
     ) -> None:
-        """Send `holder` the side events that `also` lists."""
+        """Send `holder` the side events listed in `also`."""
         self._engine = services.engine
         self._health = services.health
         self._plane = services.plane
@@ -277,7 +277,7 @@ class SideEvents:
         self._sent: dict[SideEvent, object] = {}
 
     def changed(self) -> Iterator[str]:
-        """Yield the events that have changed since they were sent; at first, all."""
+        """Yield the events that changed since they were last sent; at first, all."""
         for name in self._also:
             view, identity = self._view(name)
             if name not in self._sent or self._sent[name] != identity:
@@ -290,7 +290,7 @@ class SideEvents:
             yield _side_event_text(SideEvent.CLOCK, clock_view(self._engine))
 
     def _view(self, name: SideEvent) -> tuple[Json, object]:
-        """Return an event, and the part of it that is sent again when it changes."""
+        """Return an event, and the part of it that causes a resend when it changes."""
         if name is SideEvent.CLOCK:
             view = clock_view(self._engine)
             return view, view["now"] if view["clock"] == "manual" else None
@@ -306,7 +306,7 @@ class SideEvents:
             limited += _vm_limit_views(limited_for(self._holder, self._plane))
             return {"items": limited}, limited
         faults = fault_views(self._plane.faults) if sees_all else []
-        # The remaining time changes by itself.
+        # The remaining time changes on its own.
         return {"items": faults}, [{**fault, "left_seconds": None} for fault in faults]
 
 
@@ -322,7 +322,7 @@ def _token_limit_view(limited: LimitedToken) -> Json:
 
 
 def _vm_limit_views(limited: Sequence[LimitedVm]) -> Iterator[Json]:
-    """Yield the VMs that were limited last, and how many others there are."""
+    """Yield the most recently limited VMs, and the number of others."""
     for vm in limited[:_MAX_LIMITED]:
         refused = count(vm.refused, "request")
         limits = ", ".join(sorted(limit.replace("_", " ") for limit in vm.counts))
@@ -335,7 +335,7 @@ def _vm_limit_views(limited: Sequence[LimitedVm]) -> Iterator[Json]:
 
 
 def _health_view(health: Health) -> tuple[Json, object]:
-    """Return problems and warnings, and only their texts, without durations."""
+    """Return problems and warnings, and separately their texts without durations."""
     items: list[Json] = [
         {"text": problem.text, "seconds": round(problem.seconds)}
         for problem in health.problems
@@ -360,17 +360,17 @@ class JournalStreams:
         self._bells: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
 
     def join(self) -> asyncio.Event:
-        """Return an event that is set whenever there may be something to read."""
+        """Return an event that is set whenever there may be entries to read."""
         bell = asyncio.Event()
         self._bells[bell] = asyncio.get_running_loop()
         return bell
 
     def leave(self, bell: asyncio.Event) -> None:
-        """Remove the event of a follower."""
+        """Remove a follower's event."""
         self._bells.pop(bell, None)
 
     def ring(self) -> None:
-        """Wake all followers; safe from any thread."""
+        """Wake all followers; safe to call from any thread."""
         for bell, loop in [*self._bells.items()]:
             with suppress(RuntimeError):  # its loop has ended
                 loop.call_soon_threadsafe(bell.set)
@@ -411,7 +411,7 @@ async def _follow(
 
 
 def _text(page: SearchPage, position: int) -> str:
-    """Return the entries after a position, and where clients resume from."""
+    """Return the entries after a position, and the position where clients resume."""
     texts = []
     for entry in page.entries:
         view, position = entry_view(entry), entry.position

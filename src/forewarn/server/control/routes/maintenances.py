@@ -200,7 +200,7 @@ def _run(
     command: Callable[..., Maintenance],
     view: Callable[[Maintenance, Snapshot], Json] = _view,
 ) -> Json:
-    """Run a command of the engine for the caller; return the view of its result."""
+    """Run an engine command for the caller; return a view of the result."""
     maintenance = command(by=write.by, once=write.idempotency_key(200, view))
     with services.engine.store.snapshot() as snapshot:
         return view(maintenance, snapshot)
@@ -213,7 +213,7 @@ def _events_page(
     after: str | None,
     limit: int,
 ) -> list[tuple[str, Maintenance, Event]]:
-    """Return events after the cursor, which names a maintenance and an event in it."""
+    """Return events after the cursor, which names maintenance and an event in it."""
     first, _, skipped = (after or "0.0").partition(".")
     position, skip = parse_number(first), parse_number(skipped or "0")
     begin = position - 1 if skip else position

@@ -34,7 +34,7 @@ from forewarn.server.control.context import (
 
 router = APIRouter(tags=["causes"], route_class=ViewRoute)
 
-#: Operations on a host return new maintenance operations, or those that exist.
+#: Operations on a host return new maintenance operations or existing ones.
 _HOST: Mapping[str, Any] = {
     "status_code": 201,
     "responses": {200: {"model": m.AnnouncedView}, 201: {"model": m.AnnouncedView}},
@@ -195,7 +195,7 @@ def recovered(
 
 
 def _respond(write: WriteRequest, command: Callable[..., HostResult]) -> Response:
-    """Run a command of the engine for the caller; return the response."""
+    """Run an engine command for the caller; return the response."""
     once = write.idempotency_key(_status, lambda result, snapshot: _view(result))
     result = command(by=write.by, once=once)
     return json_response(_view(result), _status(result))

@@ -1,7 +1,7 @@
 """The portal's files: the operator's web page, served from memory, without any data.
 
-The page refers to all other files by paths that start with the edition, a digest of
-all files. Browsers can cache those files forever and only revalidate the page.
+The page refers to all other files by paths that start with the edition, a digest of all
+files. Browsers can cache those files indefinitely and revalidate only the page.
 """
 
 import gzip
@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 router = APIRouter(include_in_schema=False)
 
-#: The folder of the files.
+#: The directory of the files.
 FOLDER = Path(__file__).parents[2] / "portal"
 
 #: Content types by suffix; other files are for developers and are not served.
@@ -38,7 +38,7 @@ _NAMED = re.compile(r'((?:src|href)=")([^"#]+)')  # not links within the page
 _FOR_GOOD = "max-age=31536000, immutable"
 _SMALL = 1024  # bytes; smaller files are not worth compressing
 
-#: Allows only the portal's own files, no strings as scripts, and no framing.
+#: Allows only the portal's own files, with no strings as scripts and no framing.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
@@ -71,7 +71,7 @@ class EncodedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalFile:
-    """One file, plain and compressed."""
+    """One file, both plain and compressed."""
 
     plain: EncodedFile
     packed: EncodedFile
@@ -85,9 +85,9 @@ class PortalFiles:
     files: Mapping[str, PortalFile]
 
 
-@cache  # all applications serve the same files, and compressing is slow
+@cache  # all applications serve the same files, and compression is slow
 def read_portal(folder: Path) -> PortalFiles:
-    """Read the files to serve from `folder` and its subfolders."""
+    """Read the files to serve from `folder` and its subdirectories."""
     contents = {
         file.relative_to(folder).as_posix(): file.read_bytes()
         for file in sorted(folder.rglob("*"))
@@ -132,7 +132,7 @@ def _edition(contents: Mapping[str, bytes]) -> str:
 def _whole_page(contents: Mapping[str, bytes], edition: str) -> bytes:
     """Prefix all references with the edition, and preload all modules.
 
-    Without preloading, a browser fetches a module only when another one imports it.
+    Without preloading, a browser fetches a module only when another module imports it.
     """
     modules = sorted(path for path in contents if path.endswith(".js"))
     links = [f'<link rel="modulepreload" href="{path}" />\n' for path in modules]

@@ -57,7 +57,7 @@ def advance(services: ServicesDep, write: Write, body: ClockStep) -> Json:
 
 
 def clock_view(engine: Engine) -> Json:
-    """Return the kind of the clock and the time of the service as JSON."""
+    """Return the kind of clock and the service's time as JSON."""
     clock, until = engine.clock, engine.health.standstill
     if until is None:
         return {"clock": clock.name, "now": rfc3339(clock.now())}

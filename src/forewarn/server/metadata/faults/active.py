@@ -1,8 +1,8 @@
-"""Active faults, and the choice of the one that applies to a request; pure.
+"""Active faults, and the choice of the fault that applies to a request; pure.
 
-1. Only the metadata loop changes them. Any thread may copy the list, because its items
-   are replaced, never changed.
-2. Time comes in as `now`, in seconds of real time.
+1. Only the metadata loop changes the faults. Any thread may copy the list, because its
+   items are replaced and never changed.
+2. The time is passed as `now`, in seconds of real time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from datetime import datetime
 from forewarn.core.faults import Fault, FaultKind, FaultOn, FaultTrait, check_fault
 from forewarn.errors import NotFound
 
-_ON: Mapping[FaultOn, frozenset[bool]] = {  # values of `is_read` that match
+_ON: Mapping[FaultOn, frozenset[bool]] = {  # matching values of `is_read`
     FaultOn.ANY: frozenset({True, False}),
     FaultOn.READ: frozenset({True}),
     FaultOn.APPROVE: frozenset({False}),
@@ -28,11 +28,11 @@ class ActiveFault:
     set_by: str
     set_at: datetime  # by the service's clock
     until: float | None  # None if it lasts until cleared
-    left: int | None  # requests it still applies to; None if unlimited
+    left: int | None  # requests that it still applies to; None if unlimited
     called: frozenset[str] = frozenset()  # VMs that have made their first call
 
     def applies_to(self, vm: str, *, is_read: bool, now: float) -> bool:
-        """Whether it applies to a request of `vm`; probability is drawn separately."""
+        """Return whether it applies to a request from `vm`; ignore its probability."""
         fault = self.fault
         if self.until is not None and now >= self.until:
             return False
@@ -52,10 +52,10 @@ class ActiveFaults:
         self._chance = chance
         self._active: dict[str, ActiveFault] = {}
         self._last_id = 0
-        self._hits: dict[FaultKind, int] = {}  # requests that it was applied to
+        self._hits: dict[FaultKind, int] = {}  # requests to which it was applied
 
     def add(self, fault: Fault, now: float, *, by: str, at: datetime) -> ActiveFault:
-        """Activate `fault` after those that are already active."""
+        """Activate `fault` after the faults that are already active."""
         check_fault(fault)
         self._last_id += 1
         active = ActiveFault(
@@ -70,7 +70,7 @@ class ActiveFaults:
         return active
 
     def clear(self, id_: str | None = None) -> Sequence[ActiveFault]:
-        """End the fault `id_`, or all faults; return those that ended."""
+        """End the fault `id_`, or all faults; return the faults that ended."""
         if id_ is None:
             ended = [*self._active.values()]
         elif id_ in self._active:
@@ -82,7 +82,7 @@ class ActiveFaults:
         return ended
 
     def match(self, vm: str, *, is_read: bool, now: float) -> ActiveFault | None:
-        """Return the first active fault that applies to a request of `vm`, if any."""
+        """Return the first active fault that applies to a request from `vm`, if any."""
         for active in self.all():
             if active.applies_to(vm, is_read=is_read, now=now):
                 is_hit = self._is_drawn(active.fault)
@@ -92,16 +92,16 @@ class ActiveFaults:
         return None
 
     def all(self) -> Sequence[ActiveFault]:
-        """Return a copy of all active faults; safe from any thread."""
+        """Return a copy of all active faults; safe to call from any thread."""
         return [*self._active.values()]
 
     @property
     def kinds(self) -> Sequence[str]:
-        """The kinds of active faults, each once. Safe to read from any thread."""
+        """The distinct kinds of active faults; safe to read from any thread."""
         return [*dict.fromkeys(active.fault.kind.value for active in self.all())]
 
     def counts(self) -> Mapping[FaultKind, int]:
-        """Return the number of requests hit by each kind; safe from any thread."""
+        """Return the affected requests by kind; safe to call from any thread."""
         return self._hits.copy()
 
     def _is_drawn(self, fault: Fault) -> bool:

@@ -1,9 +1,9 @@
 """Fault injection into metadata requests.
 
-1. Error responses (4xx, 5xx) are sent before anything is done: an approval that meets
-   one is not carried out.
-2. An approval whose response is late, reset or truncated is carried out. The client
-   cannot know that.
+1. Error responses (4xx, 5xx) are sent before anything is done, so an approval that
+   receives one is not carried out.
+2. An approval whose response is late, reset or truncated is still carried out, but the
+   client cannot know that.
 """
 
 import copy
@@ -50,7 +50,7 @@ class LateResponse(Deferred):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenResponse(Deferred):
-    """The connection closes after `sent`; it is reset if `sent` is empty."""
+    """The connection closes after `sent`, or is reset if `sent` is empty."""
 
     sent: bytes = b""
 
@@ -63,7 +63,7 @@ class ObservedRequest:
     def __init__(
         self, fault: Fault | None, frozen: dict[str, CachedDocument], *, is_read: bool
     ) -> None:
-        """Apply `fault`, if any; `frozen` has the documents of a stale fault, by VM."""
+        """Apply `fault`, if any; `frozen` contains a stale fault's documents, by VM."""
         self.fault = fault
         self.frozen = frozen
         self.since = time.monotonic()
@@ -75,13 +75,13 @@ class ObservedRequest:
 
     @property
     def needs_body(self) -> bool:
-        """Whether the response needs a document, even if the client's ETag matches."""
+        """Return whether the response needs a document even if the ETag matches."""
         return self._is(FaultKind.TRUNCATED) and self._is_read
 
     def begin(
         self, *, may_wait: bool
     ) -> Response | LateResponse | BrokenResponse | None:
-        """Return what happens before the request is handled; None if nothing does."""
+        """Return what happens before the request is handled, if anything."""
         if self.fault is not None and self.fault.kind in _REPLACEMENTS:
             return _REPLACEMENTS[self.fault.kind](self.fault)
         if self._is_read and self._is(FaultKind.RESET):
@@ -101,7 +101,7 @@ class ObservedRequest:
 
     @contextmanager
     def showing_frozen(self, entry: VmEntry | None) -> Iterator[None]:
-        """Show `entry` the document that a stale fault has frozen, if any."""
+        """Show `entry` the document frozen by a stale fault, if there is one."""
         frozen = None if entry is None else self.frozen.get(entry.vm.name)
         if entry is None or frozen is None:
             yield
@@ -114,7 +114,7 @@ class ObservedRequest:
             entry.cached = current
 
     def end_delay(self) -> None:
-        """Delay the response no longer."""
+        """Stop delaying the response."""
         if self.timer is not None:
             self.timer.cancel()
         self.late = self.timer = None
@@ -123,7 +123,7 @@ class ObservedRequest:
         return self.fault is not None and self.fault.kind is kind
 
     def _late(self, response: bytes | None) -> LateResponse | None:
-        """Return the delay the first time; None if there is none or it is over."""
+        """Return the delay the first time, or None if there is none left."""
         has_delay, self._has_delay = self._has_delay, False
         if self.fault is None or not has_delay:
             return None
@@ -145,8 +145,8 @@ class FaultInjector:
     ) -> None:
         """Use the time of `loop`; call `on_change` when a fault starts or ends.
 
-        `release_held` is called when a fault starts, because faults apply to new
-        requests only.
+        `release_held` is called when a fault starts, because faults apply only to new
+        requests.
         """
         self._loop = loop
         self._handler = handler
@@ -154,7 +154,7 @@ class FaultInjector:
         self._on_change = on_change
         self._wake = wake
         self._release_held = release_held
-        # Frozen documents by VM, by fault.
+        # Frozen documents by VM, for each fault.
         self._stale: dict[str, dict[str, CachedDocument]] = {}
 
     def add(self, fault: Fault, *, by: str, at: datetime) -> ActiveFault:
@@ -205,7 +205,7 @@ class FaultInjector:
             self.clear(id_)
 
     def _release_stale(self, frozen: dict[str, CachedDocument]) -> None:
-        """Wake the requests that wait for a change of a stale document."""
+        """Wake requests that are waiting for a stale document to change."""
         documents = [*frozen.values()]
         waiters = [waiter for cached in documents for waiter in cached.waiters]
         for cached in documents:
@@ -215,7 +215,7 @@ class FaultInjector:
 
 
 def _freeze(entries: Sequence[VmEntry]) -> dict[str, CachedDocument]:
-    """Return copies of the documents of `entries`, by VM; nobody waits for them."""
+    """Return copies of the documents of `entries`, by VM, without waiters."""
     copies = {entry.cached: copy.copy(entry.cached) for entry in entries}
     for frozen in copies.values():
         frozen.waiters = {}
@@ -225,7 +225,7 @@ def _freeze(entries: Sequence[VmEntry]) -> dict[str, CachedDocument]:
 def half_of_body(response: bytes) -> bytes:
     """Return half of the body of `response`, or of its first line if it has no body.
 
-    A head that is cut after any of its lines looks complete to clients.
+    A head cut off after any of its lines looks complete to clients.
     """
     head, end, body = response.partition(b"\r\n\r\n")
     if not body:

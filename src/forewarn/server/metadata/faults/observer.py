@@ -1,4 +1,4 @@
-"""Request observer of a rehearsal: what it sees, and when it is notified."""
+"""Request observer for rehearsals: what it sees, and when it is notified."""
 
 import time
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ class RequestRecord:
     method: str
     path: str
     version: str  # api-version as sent; empty if none
-    is_marked: bool  # `Metadata: true` was sent
+    is_marked: bool  # whether `Metadata: true` was sent
     status: int  # 0 if the connection was broken instead
-    events: tuple[str, ...] = ()  # ids to approve, as sent
-    fault: str | None = None  # kind of injected fault; None if none
+    events: tuple[str, ...] = ()  # IDs to approve, as sent
+    fault: str | None = None  # kind of injected fault, if any
     since: float = 0.0  # monotonic time of arrival; well before `at` if held
 
 
 class RequestObserver(Protocol):
-    """Observes every request. Calls come from the metadata loop and must be short."""
+    """Observes all requests. Calls come from the metadata loop and must be short."""
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
-        """Respond to a request for the rehearsal itself; return None for any other."""
+        """Respond to a request for the rehearsal itself; return None for others."""
 
     def started(self, vm: str | None, at: float) -> None:
-        """Record the arrival of a request, which may be held for a while."""
+        """Record the arrival of a request, which may then be held."""
 
     def finished(self, record: RequestRecord) -> None:
         """Record the outcome of a request."""
@@ -47,7 +47,7 @@ def request_record(
     since: float,
     fault: str | None = None,
 ) -> RequestRecord:
-    """Return the outcome of `request` of `vm`; `response` is empty if it was broken."""
+    """Return the outcome of `request` from `vm`; a broken `response` is empty."""
     versions = [value for name, value in request.query if name.lower() == "api-version"]
     return RequestRecord(
         at=time.monotonic(),

@@ -1,6 +1,7 @@
-"""Metadata plane whose requests can be faulted and observed.
+"""A metadata plane that supports fault injection and request observers.
 
-Requests take the path of the production plane unless a fault or an observer is active.
+Requests take the same path as in the production plane unless a fault or an observer is
+active.
 """
 
 import asyncio
@@ -43,12 +44,12 @@ class InstrumentedPlane(MetadataPlane):
         chance: Callable[[], float] = random,
         on_faults: Callable[[], None] = lambda: None,
     ) -> None:
-        """Report all requests to `observer`, and draw faults with `chance`.
+        """Report all requests to `observer`, and draw faults using `chance`.
 
         `on_faults` is called when the active faults have changed.
         """
         super().__init__(sockets, handler, commands, clock, limits)
-        self.observer = observer  # None if nothing observes
+        self.observer = observer  # None if there is no observer
         self.faults = ActiveFaults(chance)
         self.is_instrumented = observer is not None  # or a fault is active
         self._on_faults = on_faults
@@ -85,7 +86,7 @@ class InstrumentedPlane(MetadataPlane):
         self.handler.head = ResponseHead(clock.now(), clock.name, kinds)
 
     def _apply_faults(self) -> None:
-        """Apply a change of the active faults."""
+        """Apply a change to the active faults."""
         kinds = self.faults.kinds
         self.is_instrumented = self.observer is not None or bool(kinds)
         self._refresh_head()
@@ -97,7 +98,7 @@ class InstrumentedPlane(MetadataPlane):
 
 
 class InstrumentedConnection(MetadataConnection):
-    """A metadata connection whose requests can be faulted and observed."""
+    """A metadata connection that supports fault injection and request observers."""
 
     __slots__ = ("_observed",)
 
@@ -106,7 +107,7 @@ class InstrumentedConnection(MetadataConnection):
     def __init__(self, plane: InstrumentedPlane) -> None:
         """Create a connection of `plane`."""
         super().__init__(plane)
-        # None if the current request is neither observed nor faulted.
+        # None unless the current request is observed or faulted.
         self._observed: ObservedRequest | None = None
 
     def handle(self, request: Request, body: bytes) -> bytes | Deferred:
@@ -125,7 +126,7 @@ class InstrumentedConnection(MetadataConnection):
             return self._render(response)
         observed = self._observed = plane.injector.match(request, self._address)
         result = self._begin(observed, request, body)
-        if observer is not None:  # the handler has found the route
+        if observer is not None:  # the handler has determined the route
             observer.started(self._vm_name(), observed.since)
         return self._finish(observed, result)
 
@@ -184,7 +185,7 @@ class InstrumentedConnection(MetadataConnection):
         return result
 
     def _vm_name(self) -> str | None:
-        """Return the name of the VM that sent the request; None if unknown."""
+        """Return the name of the VM that sent the request, or None if unknown."""
         named = getattr(self._http.request.route, "vm", None)
         entry = self._plane.handler.directory.find(self._address, named)
         return None if entry is None else entry.vm.name

@@ -1,1 +1,1 @@
-"""HTTP/1.1 of the metadata plane, down to the socket."""
+"""The metadata plane's HTTP/1.1 implementation, down to the socket."""

@@ -1,4 +1,4 @@
-"""Metadata connection: the asyncio protocol around the state machine of `http1`."""
+"""Metadata connection: the asyncio protocol around the `http1` state machine."""
 
 import asyncio
 import logging
@@ -28,13 +28,13 @@ _log = logging.getLogger(__name__)
 
 _HEAD_TIMEOUT = 10  # seconds from the first byte to the end of a request
 _IDLE_TIMEOUT = 75  # seconds without a request
-_WRITE_TIMEOUT = 10  # seconds without the client reading responses
-_DRAIN_TIMEOUT = 2  # seconds that unwanted input is read and dropped
+_WRITE_TIMEOUT = 10  # seconds in which the client does not read responses
+_DRAIN_TIMEOUT = 2  # seconds in which unwanted input is read and dropped
 _MAX_DRAINED = 1024 * 1024  # bytes
 
-_STRANGERS = "all strangers"  # no VM has this name; they share one turn
+_STRANGERS = "all strangers"  # no VM has this name; these callers share one turn
 
-_NO_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER on, for 0 s: the peer sees a reset
+_NO_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER on for 0 s: the peer sees a reset
 
 _IDLE = ConnectionState.IDLE  # looking it up on the class costs more than comparing
 _INCOMPLETE = (ConnectionState.HEAD, ConnectionState.BODY)
@@ -86,7 +86,7 @@ class MetadataConnection(asyncio.Protocol):
         self._turn_name = ""  # under which it takes turns
         self._admission = Admission.DROPPED
         self._http: Http1Connection[Deferred] = Http1Connection(self, plane.head_cache)
-        self._since = plane.second  # second in which the current state began
+        self._since = plane.second  # the second in which the current state began
         self._stalled: int | None = None  # since this second; None if the client reads
         # None if no response is held.
         self._held: HoldResponse | DelayResponse | None = None
@@ -96,7 +96,7 @@ class MetadataConnection(asyncio.Protocol):
     # --- handling requests ---------------------------------------------------
 
     def handle(self, request: Request, body: bytes) -> bytes | Deferred:
-        """Handle a request from the address of this connection."""
+        """Handle a request from this connection's address."""
         handler = self._plane.handler
         result = handler.handle(request, body, self._address)
         if self._is_leaving and isinstance(result, HoldResponse | DelayResponse):
@@ -104,11 +104,11 @@ class MetadataConnection(asyncio.Protocol):
         return result
 
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
-        """Render the last response of this connection."""
+        """Render this connection's last response."""
         return self._plane.handler.refuse(response, self._address, is_head=is_head)
 
     def may_proceed(self) -> bool:
-        """Whether this caller may be served now instead of waiting for its turn."""
+        """Return whether this caller may be served now, without waiting for a turn."""
         return self._plane.turns.admits(self._turn_name)
 
     def _handle_again(self, *, may_wait: bool) -> bytes | Deferred:
@@ -175,7 +175,7 @@ class MetadataConnection(asyncio.Protocol):
             self._drained += len(data)
             if self._transport is not None:
                 self._transport.pause_reading()
-                if self._drained <= _MAX_DRAINED:  # else the sweep closes it
+                if self._drained <= _MAX_DRAINED:  # otherwise the sweep closes it
                     self._plane.turns.add(self, self._turn_name)
             return
         self._write_after(before, http.receive(data))
@@ -195,7 +195,7 @@ class MetadataConnection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Read again, after the requests that have arrived already."""
+        """Resume reading, after processing the requests that have already arrived."""
         self._stalled = None
         self._continue()
 
@@ -224,14 +224,14 @@ class MetadataConnection(asyncio.Protocol):
             transport.close()
 
     def take_turn(self) -> None:
-        """Process what has arrived, after other callers were served, and read on."""
+        """Process what has arrived, after other callers' turns, and resume reading."""
         if self._stalled is None:
             if self._http.is_behind:
                 self._write_after(self._http.state, self._http.proceed())
             self._continue()
 
     def _continue(self) -> None:
-        """Read again, unless something is left to do first."""
+        """Resume reading, unless something is left to do first."""
         transport = self._transport
         if transport is None or transport.is_closing() or self._stalled is not None:
             return
@@ -243,7 +243,7 @@ class MetadataConnection(asyncio.Protocol):
     # --- deferred responses --------------------------------------------------
 
     def enabled(self, problem: Exception | None) -> None:
-        """Respond after the group was enabled, or `problem` prevented it."""
+        """Respond after the group was enabled or `problem` prevented it."""
         if self._http.state is not ConnectionState.BUSY:
             return
         if problem is None:
@@ -254,7 +254,7 @@ class MetadataConnection(asyncio.Protocol):
     def approved(
         self, problem: Exception | None, delay: EnabledState | None = None
     ) -> None:
-        """Respond to an approval, once the group of `delay` is enabled."""
+        """Respond to an approval once the group of `delay` is enabled."""
         if self._http.state is not ConnectionState.BUSY:
             return
         response = Response(200) if problem is None else _failure(problem)
@@ -264,11 +264,11 @@ class MetadataConnection(asyncio.Protocol):
             self._resume(DelayResponse(group_state=delay, response=response))
 
     def refuse_approval(self) -> None:
-        """Respond that too many approvals of the VM are in progress."""
+        """Respond that the VM has too many approvals in progress."""
         self._resume(self._render(_TOO_MANY_APPROVALS))
 
     def wake(self) -> None:
-        """Respond if the client would see a change; keep waiting if not."""
+        """Respond if the client would see a change; otherwise, keep waiting."""
         held = self._held
         if isinstance(held, DelayResponse):
             if not held.group_state.is_newly_enabled:
@@ -281,11 +281,11 @@ class MetadataConnection(asyncio.Protocol):
             self._resume(result)
         elif result == held:
             held.cached.waiters[self] = None
-        else:  # the client waits on `*`, or knows the new tag as well
+        else:  # the client waits on `*`, or also knows the new tag
             self.stop_waiting()
 
     def stop_waiting(self) -> None:
-        """Respond to a held request now, changed or not."""
+        """Respond to a held request now, whether or not the document has changed."""
         if self._held is not None:
             self._resume(self._held_response(self._held, may_wait=False))
 

@@ -1,12 +1,12 @@
-"""HTTP/1.1 state machine of one metadata connection, without I/O: bytes in, bytes out.
+"""HTTP/1.1 state machine for one metadata connection, without I/O: bytes in, bytes out.
 
 1. Parsing is strict, because a lenient parser invites request smuggling.
-2. Responses leave in the order of their requests: while one is deferred, later requests
-   wait in the buffer.
-3. A request that repeats the bytes of an earlier one is not parsed again; pollers do
-   nothing else.
-4. Every call does a bounded amount of work, a turn. If more has arrived, `is_behind` is
-   set and the caller continues with `proceed` after it has served others.
+2. Responses are sent in the order of their requests. While one is deferred, later
+   requests wait in the buffer.
+3. A request that repeats the bytes of an earlier one is not parsed again. Pollers send
+   only such requests.
+4. Every call does a bounded amount of work, called a turn. If more has arrived,
+   `is_behind` is set, and the caller continues with `proceed` after serving others.
 """
 
 import re
@@ -30,20 +30,21 @@ from forewarn.server.metadata.transport.responses import (
 )
 
 _END = b"\r\n\r\n"
-_MAX_EMPTY_LINES = 4  # before a request; RFC 9112, 2.2, wants at least one
+_MAX_EMPTY_LINES = 4  # before a request; RFC 9112, 2.2, recommends at least one
 _IS_HEAD_METHOD = re.compile(rb"(?:\r\n){0,%d}HEAD " % _MAX_EMPTY_LINES)
 _MAX_WAITING = 256 * 1024  # bytes of requests sent before the last response
 _MAX_WRITTEN = 64 * 1024  # bytes of responses per turn
 _MAX_PARSED = 16  # heads and bodies per turn
 _MAX_READ = 16 * 1024  # bytes of requests per turn, unless one is larger
-_MAX_CHUNKS = 1000  # of one body
-_MAX_CACHED_HEADS = 2048  # of each generation
+_MAX_CHUNKS = 1000  # bytes of one body
+_MAX_CACHED_HEADS = 2048  # heads in each generation
 _MAX_CACHED_HEAD = 1024  # bytes
 
 # Chunked bodies (`Transfer-Encoding: chunked`); RFC 9112, 7.1.
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
-#: Without the spaces around `;` and `=` that RFC 9112 tolerates: others reject them.
+#: Without the spaces around `;` and `=` that RFC 9112 tolerates, because others reject
+#: them.
 _EXTENSION = rb";%s(?:=(?:%s|%s))?" % (_TOKEN, _TOKEN, _QUOTED)
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,20})(?:%s)*" % _EXTENSION)
 _TRAILER = re.compile(rb"(%s):[\t -~\x80-\xff]*" % _TOKEN)
@@ -56,14 +57,14 @@ _Covariant = TypeVar("_Covariant", covariant=True)
 
 
 class ConnectionState(Enum):
-    """What the connection waits for."""
+    """What the connection is waiting for."""
 
     IDLE = auto()  #: the first byte of a request
     HEAD = auto()  #: the rest of a head
     BODY = auto()  #: the rest of a body
-    BUSY = auto()  #: a response that is deferred
+    BUSY = auto()  #: a deferred response
     DRAIN = auto()  #: the end of input that is read and dropped
-    CLOSED = auto()  #: nothing; close it once everything is written
+    CLOSED = auto()  #: nothing; close once everything is written
 
 
 # Looking them up on the class costs more than the comparison.
@@ -79,25 +80,25 @@ class Application(Protocol[_Covariant]):
         """Return the response, or the work that must be done first."""
 
     def refuse(self, response: Response, *, is_head: bool) -> bytes:
-        """Return the last response of a connection."""
+        """Return a connection's last response."""
 
     def may_proceed(self) -> bool:
-        """Whether requests may be parsed now instead of waiting for their turn."""
+        """Return whether requests may be parsed now, without waiting for a turn."""
 
 
 class HeadCache:
     """Cache of parsed heads, which are a pure function of their bytes.
 
-    Heads that carry an ETag are used until the document changes, then never again. So
-    there are two generations: a head that is used moves to the new one, and the old one
-    is dropped when the new one is full or a minute old.
+    Heads with an ETag are used until the document changes, then never again. There are
+    therefore two generations. When a head is used, it moves to the new generation. The
+    old generation is dropped when the new one is full or a minute old.
     """
 
     def __init__(self) -> None:
         """Start with an empty cache."""
         self._new: dict[bytes, Request] = {}
         self._old: dict[bytes, Request] = {}
-        #: Heads of the new generation that are whole requests, as they have no body.
+        #: New-generation heads that are whole requests because they have no body.
         self.whole: dict[bytes, Request] = {}
 
     def read(self, head: bytes) -> Request:
@@ -110,7 +111,7 @@ class HeadCache:
         return request
 
     def drop_unused(self) -> None:
-        """Drop heads that were not used since the last call, and start a generation."""
+        """Drop heads not used since the last call, and start a generation."""
         self._old, self._new, self.whole = self._new, {}, {}
 
     def _store(self, head: bytes, request: Request) -> None:
@@ -150,7 +151,7 @@ class Http1Connection(Generic[_Deferred]):
         self._body = b""
         self._buffer = b""
         self._at = 0  # bytes of it consumed so far by `proceed`
-        self._searched = 0  # bytes of it known to hold no end of a head
+        self._searched = 0  # bytes of it known to contain no end of a head
         self._request: Request | None = None
         self._chunks: _ChunkedBody | None = None
 
@@ -170,7 +171,7 @@ class Http1Connection(Generic[_Deferred]):
         """Process incoming bytes; return the bytes to write."""
         if self.state is _IDLE and not self._buffer:
             request = self._head_cache.whole.get(data)
-            if request is not None:  # nearly always: pollers repeat the same request
+            if request is not None:  # the usual case: pollers repeat the same request
                 self._request, self._body = request, b""
                 result = self._application.handle(request, b"")
                 if isinstance(result, bytes) and not request.is_last:
@@ -191,7 +192,7 @@ class Http1Connection(Generic[_Deferred]):
         return self.proceed()
 
     def resume(self, result: bytes | _Deferred) -> bytes:
-        """Send the deferred response; what has arrived meanwhile has its turn later."""
+        """Send the deferred response; later requests wait for their turn."""
         if self.state is not _BUSY:
             return b""
         self.deferred = None
@@ -200,13 +201,13 @@ class Http1Connection(Generic[_Deferred]):
         return written
 
     def end(self) -> None:
-        """Mark the deferred response as the last one of the connection."""
+        """Mark the deferred response as the connection's last one."""
         self._request = replace(
             self.request, is_last=True, connection=CLOSE, route=None
         )
 
     def forget_tags(self) -> None:
-        """Drop `If-None-Match` and `wait`, so that the response has a document."""
+        """Drop `If-None-Match` and `wait`, so that the response contains a document."""
         self._request = replace(self.request, if_none_match=None, wait=None, route=None)
 
     def fail(self, response: Response) -> bytes:
@@ -220,7 +221,7 @@ class Http1Connection(Generic[_Deferred]):
         return self._application.refuse(response, is_head=is_head)
 
     def proceed(self) -> bytes:
-        """Process the bytes that have arrived, for one turn; return those to write."""
+        """Process bytes that have arrived, for one turn; return the bytes to write."""
         written: list[bytes] = []
         left = _MAX_WRITTEN
         self.is_behind = False
@@ -267,7 +268,7 @@ class Http1Connection(Generic[_Deferred]):
         return CONTINUE if should_continue else b""
 
     def _skip_empty_lines(self) -> int:
-        """Return where the head begins; skipped lines still count as its bytes."""
+        """Return where the head begins; skipped lines still count toward its size."""
         begin = self._at
         while self._buffer.startswith(b"\r\n", begin):
             begin += 2
@@ -322,7 +323,7 @@ class _ChunkedBody:
         self.is_whole = False
         self._body = bytearray()
         self._chunks = 0
-        self._left = 0  # bytes still to come of this chunk and its line end
+        self._left = 0  # bytes still to come in this chunk and its line end
         self._extra = _MAX_EXTRA  # bytes of extensions and trailers still allowed
         self._in_trailers = False
 
@@ -332,7 +333,7 @@ class _ChunkedBody:
         return bytes(self._body)
 
     def feed(self, buffer: bytes, at: int) -> int:
-        """Consume body bytes from `at` on; return where the rest of `buffer` begins."""
+        """Consume body bytes from `at`; return where the rest of `buffer` begins."""
         while not self.is_whole:
             if self._left:
                 at = self._read_data(buffer, at)

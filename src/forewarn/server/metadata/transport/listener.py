@@ -1,6 +1,6 @@
-"""Listening sockets that can refuse connections for a while.
+"""Listening sockets that can temporarily refuse connections.
 
-The original sockets stay open to keep their ports. The event loop gets duplicates,
+The original sockets stay open to keep their ports. The event loop uses duplicates,
 which are closed while connections are refused.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 _BACKLOG = 4096
-_RECEIVE_BUFFER = 16 * 1024  # bytes; what one connection can make the loop read at once
+_RECEIVE_BUFFER = 16 * 1024  # bytes; the most that the loop reads at once
 
 
 class Listener:
@@ -21,7 +21,7 @@ class Listener:
         sockets: Sequence[socket.socket],
         make_protocol: Callable[[], asyncio.Protocol],
     ) -> None:
-        """Accept on `sockets`, which are bound; `make_protocol` is per connection."""
+        """Accept on the bound `sockets`; call `make_protocol` for each connection."""
         for bound_socket in sockets:  # accepted sockets inherit it
             bound_socket.setsockopt(
                 socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER
@@ -34,7 +34,7 @@ class Listener:
         self._is_closed = False  # permanently
 
     async def open(self) -> None:
-        """Start listening, unless connections are refused by then."""
+        """Start listening, unless connections are already being refused."""
         loop = asyncio.get_running_loop()
         for bound_socket in self._sockets:
             if not self._is_refusing:
@@ -46,7 +46,7 @@ class Listener:
             self._refuse()
 
     def set_refusing(self, *, is_refusing: bool) -> bool:
-        """Refuse or accept connections from now on; return whether that is a change."""
+        """Refuse or accept connections from now on; return whether this is a change."""
         if is_refusing is self._is_refusing or self._is_closed:
             return False
         self._is_refusing = is_refusing
@@ -68,7 +68,7 @@ class Listener:
     def _refuse(self) -> None:
         self._close_servers()
         for bound_socket in self._sockets:
-            with suppress(OSError):  # it is not listening any more
+            with suppress(OSError):  # it is no longer listening
                 bound_socket.shutdown(socket.SHUT_RD)
 
     def _close_servers(self) -> None:

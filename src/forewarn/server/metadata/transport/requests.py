@@ -1,4 +1,4 @@
-"""Request head parser: bytes into what the metadata plane uses.
+"""Request head parser: converts bytes to the data that the metadata plane uses.
 
 Parsing is strict, because a lenient parser invites request smuggling.
 """
@@ -24,16 +24,16 @@ _IPV6 = r"\[[0-9A-Za-z:.%_~-]+\]"
 _PART = r"[0-9A-Za-z._~!$&'()*+,;=-]"
 _NAME = rf"{_PART}*(?:%[0-9A-Fa-f]{{2}}{_PART}*)*"
 _HOST = re.compile(rf"({_IPV6}|{_NAME})(?::[0-9]*)?")
-#: RFC 9110, 4.2 and 7.4: a host is required, user info forbidden; no https here.
+#: RFC 9110, 4.2 and 7.4: a host is required, user info is forbidden; https is not used.
 _ADDRESS = rf"(?i:http)://(?![/?:]|\Z)(?:{_IPV6}|{_NAME})(?::[0-9]*)?(?=[/?]|\Z)"
 _TARGET = re.compile(rf"(?:{_ADDRESS}|(?=/))([^?#]*)(?:\?([^#]*))?")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 _MAX_PARAMETERS = 100  # each costs more to parse than to send
-#: Sent by browsers, and not under the control of a page. Of `Sec-Fetch-...`, only this
-#: one: the fetch of Node sends Sec-Fetch-Mode.
+#: Sent by browsers and not controllable by pages. Of `Sec-Fetch-...`, only this one,
+#: because the fetch function in Node sends Sec-Fetch-Mode.
 _PAGE_HEADERS = frozenset({"origin", "sec-fetch-site"})
 _LENGTH = re.compile(r"[0-9]{1,20}")
-#: One element of a list; a comma between quotes does not separate.
+#: One element of a list; a comma between quotes is not a separator.
 _PREFERENCE = re.compile(r'(?:"(?:[^"\\]|\\.?)*+(?:"|$)|[^",])+')
 _WAIT = re.compile(
     r'[ \t]*wait[ \t]*=[ \t]*(?:([0-9]+)|"([0-9]+)")[ \t]*(?:;.*)?', re.IGNORECASE
@@ -41,10 +41,10 @@ _WAIT = re.compile(
 
 
 class BadRequest(Exception):
-    """The bytes are not a valid request; the connection must close."""
+    """The bytes are not a valid request, so the connection must close."""
 
     def __init__(self, response: Response) -> None:
-        """Carry the last response of the connection."""
+        """Store the connection's last response."""
         super().__init__(response.status)
         self.response = response
 
@@ -56,9 +56,9 @@ class Request:
     method: str
     path: str
     query: tuple[tuple[str, str], ...]
-    has_metadata_header: bool = False  # carries `Metadata: true`
-    is_forwarded: bool = False  # carries X-Forwarded-For
-    is_from_page: bool = False  # carries a header that only browsers send
+    has_metadata_header: bool = False  # has `Metadata: true`
+    is_forwarded: bool = False  # has X-Forwarded-For
+    is_from_page: bool = False  # has a header that only browsers send
     host: str | None = None  # from the Host header, without a port; None if absent
     if_none_match: str | None = None  # None if absent
     wait: int | None = None  # seconds from `Prefer: wait` (RFC 7240); None if absent
@@ -66,20 +66,20 @@ class Request:
     is_chunked: bool = False
     expects_continue: bool = False
     is_last: bool = False  # the connection closes after the response
-    connection: bytes = b""  # the Connection line of the response
+    connection: bytes = b""  # the response's Connection line
     #: The parsed route, set when the request is handled.
     route: object = field(default=None, compare=False)
-    #: The route and api-version under which it is counted.
+    #: The route and api-version used for counting.
     labels: tuple[str, str] | None = field(default=None, compare=False)
 
     @property
     def has_body(self) -> bool:
-        """Whether a body follows the head."""
+        """Return whether a body follows the head."""
         return self.length > 0 or self.is_chunked
 
     @property
     def is_head(self) -> bool:
-        """Whether the response must have no body."""
+        """Return whether the response must have no body."""
         return self.method == "HEAD"
 
 
@@ -137,16 +137,16 @@ def parse_head(head: bytes) -> Request:
 
 
 def check_lines(head: bytes, since: int) -> None:
-    """Raise `BadRequest` if a line in a partial head ends wrongly.
+    """Raise `BadRequest` if a line in a partial head has an invalid ending.
 
-    Bytes before `since` have been checked already.
+    Bytes before `since` have already been checked.
     """
     if _LONE_CR_OR_LF.search(head, since):
         raise _lone_cr_or_lf()
 
 
 def _request_line(head: bytes) -> tuple[str, str, bytes]:
-    """Return method, target and version."""
+    """Return the method, target and version."""
     lines = head.count(b"\r\n")
     if head.count(b"\r") != lines or head.count(b"\n") != lines or b"\0" in head:
         raise _lone_cr_or_lf()
@@ -166,7 +166,7 @@ def _parse_headers(head: bytes) -> _Headers:
     try:
         httptools.HttpRequestParser(headers).feed_data(head)
     except httptools.HttpParserUpgrade:
-        pass  # upgrades to another protocol are ignored
+        pass  # upgrades to other protocols are ignored
     except httptools.HttpParserError as problem:
         raise _bad("this is not an HTTP request") from problem
     if headers.completed != 1:
@@ -175,7 +175,7 @@ def _parse_headers(head: bytes) -> _Headers:
 
 
 def _host(hosts: list[str], *, is_http_1_0: bool) -> str | None:
-    """Return the host of the Host header, in lower case and without a port."""
+    """Return the host from the Host header, in lower case and without a port."""
     if len(hosts) > 1 or not (hosts or is_http_1_0):
         raise _bad("a request needs exactly one Host header")
     if not hosts:
@@ -219,7 +219,7 @@ def _wait(preferences: list[str]) -> int | None:
         wait = _WAIT.fullmatch(preference)
         if wait is not None:
             digits = (wait[1] or wait[2]).lstrip("0")
-            return int(digits[:9] or "0")  # waits are capped far below that
+            return int(digits[:9] or "0")  # waits are capped far below this
     return None
 
 

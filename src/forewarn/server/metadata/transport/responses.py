@@ -1,7 +1,7 @@
-"""Responses of the metadata plane as bytes.
+"""Metadata-plane responses as bytes.
 
-The head, which changes every second, and the tail, which changes with the document, are
-prepared separately, so that a response is a few pieces joined together.
+The head changes every second, and the tail changes with the document. They are prepared
+separately, so that a response consists of a few pieces joined together.
 """
 
 import json
@@ -53,10 +53,10 @@ def error(status: int, text: str, **headers: str) -> Response:
 
 
 class ResponseHead:
-    """The first lines of every response in one second."""
+    """The first lines of every response within one second."""
 
     def __init__(self, now: datetime, clock: str, faults: Sequence[str] = ()) -> None:
-        """Show `now`, the `clock` if it is not the system's, and active `faults`."""
+        """Show `now`, active `faults`, and any `clock` except the system clock."""
         self.now = now
         common = f"Server: forewarn\r\nDate: {rfc1123(now)}\r\n"
         if clock != "system":

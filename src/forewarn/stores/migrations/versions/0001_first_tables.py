@@ -11,7 +11,7 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
-#: SHORT is a text that is sorted by code point on every database.
+#: SHORT is a string type that sorts by code point on every database.
 _SQL = """
 CREATE TABLE IF NOT EXISTS counter (id INTEGER NOT NULL PRIMARY KEY,
     position BIGINT NOT NULL, last_at BIGINT, ordinal BIGINT NOT NULL);
