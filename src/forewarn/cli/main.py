@@ -162,8 +162,8 @@ def parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """Build the parser, importing only the commands needed for `words`."""
     top = argparse.ArgumentParser(
         prog="forewarn",
-        description="Run Azure Scheduled Events on your own machines: for testing, CI or"
-        " your VM fleet.",
+        description="Run Azure Scheduled Events on your own machines: for testing, CI"
+        " or your VM fleet.",
         epilog="Every option can also be set with an environment variable; for example,"
         " FOREWARN_URL sets --url. Run `forewarn COMMAND --help` for a command's"
         " options.",

@@ -91,7 +91,7 @@ class HealthMonitor:
             _log.warning("%s", describe_standstill(until, now))
         elif until is None and before[1]:
             _log.info(
-                "the clock has caught up with the journal; the service's clock is"
-                " running again"
+                "the system clock has caught up with the journal; the service's clock"
+                " is running again"
             )
         self._on_change()

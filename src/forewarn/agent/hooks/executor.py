@@ -230,7 +230,9 @@ class Executor:
             try:
                 self._deliver(work())
             except Exception as error:  # top level of the thread
-                _log.exception("internal error in a hook or an approval")
+                _log.exception(
+                    "internal error while running a hook or sending an approval"
+                )
                 self._deliver(failure(str(error)))
             finally:
                 self._threads.discard(thread)

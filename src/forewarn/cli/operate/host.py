@@ -65,7 +65,8 @@ _COMMANDS: Mapping[str, _Command] = {
         " its events or redeploys the VMs, without waiting for other groups. If the"
         " host is already"
         " degraded, reporting an earlier time replaces its existing events with new"
-        " ones. VMs added to the host since then also get events.",
+        " ones. VMs that were added to the host"
+        " after the first report also get events.",
         example="forewarn host degraded host-a --fails-by 3d",
         options=(_FAILS_BY, announce.DESCRIPTION, announce.REASON),
     ),

@@ -25,7 +25,7 @@ export const MAINTENANCE_ACTIONS = {
     label: "Approve",
     verb: "Approve",
     effect: (title) =>
-      `This approves the selected events for ${title}. Once all of its events are ` +
+      `This approves the selected events of “${title}”. Once all of its events are ` +
       "approved, the maintenance starts unless it is blocked.",
     fields: [],
   },
@@ -33,14 +33,14 @@ export const MAINTENANCE_ACTIONS = {
     label: "Mark as done",
     verb: "Mark as done",
     effect: (title) =>
-      `This marks ${title} as done and skips the rest of its duration. ` +
+      `This marks “${title}” as done and skips the rest of its duration. ` +
       "Its events then disappear from the VMs' documents.",
     fields: [],
   },
   retry: {
     label: "Retry",
     verb: "Retry",
-    effect: (title) => `This runs the driver again for the remaining VMs in ${title}.`,
+    effect: (title) => `This runs the driver again for the remaining VMs of “${title}”.`,
     fields: [],
   },
   cancel: {
@@ -48,7 +48,7 @@ export const MAINTENANCE_ACTIONS = {
     verb: "Cancel maintenance",
     dismiss: "Keep maintenance",
     effect: (title) =>
-      `This cancels ${title}, and its events disappear from the VMs' documents. ` +
+      `This cancels “${title}”, and its events disappear from the VMs' documents. ` +
       "Announcing it again starts a new full notice period.",
     fields: ["reason"],
     isDanger: true,
@@ -57,8 +57,8 @@ export const MAINTENANCE_ACTIONS = {
     label: "Give up",
     verb: "Give up",
     effect: (title) =>
-      `This gives up on ${title} and closes it as failed. Its events disappear from ` +
-      "the VMs' documents. Work that the driver has not finished stays undone.",
+      `This gives up on “${title}” and closes it as failed. Its events disappear from ` +
+      "the VMs' documents. Work that the driver has not finished is abandoned.",
     fields: ["reason"],
     isDanger: true,
   },
@@ -132,8 +132,8 @@ export const HOST_ACTIONS = {
       `This reports that ${host} is predicted to fail. Its VMs are redeployed within ` +
       "seven days, or by the time below. Each group moves independently, as soon as " +
       "it approves or redeploys its VMs. If the host is already degraded, setting an " +
-      "earlier time replaces its existing events with new ones. VMs added to the " +
-      "host since then also get events.",
+      "earlier time replaces its existing events with new ones. VMs that were added " +
+      "to the host after the first report also get events.",
     fields: ["fails_by", "reason"],
   },
   failed: {
