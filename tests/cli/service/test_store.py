@@ -100,7 +100,7 @@ def test_older_database_fails_the_check(
     become_newer(monkeypatch, tmp_path, ADD_RACK)
     shown = checked(run, code=1)
     assert (shown["revision"], shown["newest"]) == ("0001", "0002")
-    assert "no: it was created by an older forewarn" in shown["usable"]
+    assert "no: it was created by an older version of forewarn" in shown["usable"]
 
 
 def test_newer_database_fails_the_check(file: Path, run: Cli) -> None:
