@@ -277,11 +277,15 @@ BAD = {
     "cut before chunks": (sends(CHUNKED), Unreachable, "incomplete"),
     "a longer chunk": (sends(CHUNKED + b"1\r\n{}\r\n0\r\n\r\n"), Misunderstood, "size"),
     "a bad chunk": (sends(CHUNKED + b"x\r\n"), Misunderstood, "chunk"),
-    "a bad length": (sends(HEAD + b"Content-Length: x\r\n\r\n"), Misunderstood, "len"),
+    "a bad length": (
+        sends(HEAD + b"Content-Length: x\r\n\r\n"),
+        Misunderstood,
+        "Content-Length",
+    ),
     "two lengths": (
         sends(HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}"),
         Misunderstood,
-        "length",
+        "Content-Length",
     ),
     "too long": (
         sends(HEAD + b"Content-Length: 99999999\r\n\r\n"),

@@ -201,7 +201,7 @@ def test_older_file_is_copied_and_upgraded(
     copy = path.with_name("forewarn.db.before-0002")
     assert content(copy) == before
     [record] = caplog.records
-    assert "from revision 0001 to 0002; a copy of" in record.message
+    assert "from revision 0001 to 0002; the previous database" in record.message
     assert str(copy) in record.message
 
 
@@ -295,7 +295,10 @@ def test_older_postgresql_database_is_refused_with_the_command(
     with pytest.raises(CannotStart) as refused:
         Postgres(url).open()
     message = str(refused.value)
-    assert "older forewarn (revision 0001; this version requires 0002)" in message
+    assert (
+        "older version of forewarn (revision 0001; this version requires 0002)"
+        in message
+    )
     assert "`forewarn store upgrade --store URL`" in message
     assert "newer" not in message
     assert run(url, _COLUMNS) == before

@@ -219,7 +219,7 @@ def test_store_restored_to_an_older_position_is_not_written(
         "UPDATE OUR.counter SET position = 1",
         "DELETE FROM OUR.journal WHERE position > 1",
     )
-    with pytest.raises(Unavailable, match="from journal position 2 to 1"):
+    with pytest.raises(Unavailable, match="went backward from 2 to 1"):
         put(store, a_seen(3))
     store.close()
     with opened(postgres_store(schema.url)) as again:

@@ -198,7 +198,7 @@ def connect_alone(
         connection.execute(_LOCK, [key])
     except psycopg.errors.LockNotAvailable as error:
         connection.close()
-        raise InUseElsewhere("is in use by another forewarn") from error
+        raise InUseElsewhere("is in use by another forewarn process") from error
     except BaseException:
         connection.close()
         raise

@@ -106,7 +106,7 @@ def test_a_script_that_never_matches_causes_a_warning(folder: Path) -> None:
         ("onRebot.sh", 'onRebot.sh in {} is ignored; did you mean "onReboot.sh"?'),
         ("onReboot.bash", 'did you mean "onReboot.sh"?'),
         ("onReboot.recovr.sh", 'did you mean "onReboot.recover.sh"?'),
-        ("README", "README in {} is ignored; name scripts on<Type>.sh or"),
+        ("README", "README in {} is ignored; script names must have the form"),
     ],
 )
 def test_a_file_with_another_name_causes_a_warning(

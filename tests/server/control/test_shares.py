@@ -145,8 +145,8 @@ def test_a_connection_that_left_frees_its_place_once() -> None:
 @pytest.mark.parametrize(
     ("address", "start"),
     [
-        ("127.0.0.1", "there are 16 connections to the control"),
-        ("10.0.0.1", "10.0.0.1 has 4 connections to the control"),
+        ("127.0.0.1", "there are 16 control plane connections"),
+        ("10.0.0.1", "10.0.0.1 has 4 control plane connections"),
     ],
 )
 def test_a_reached_limit_is_logged_once_a_minute(

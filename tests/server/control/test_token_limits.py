@@ -62,7 +62,9 @@ def test_requests_of_a_token_are_limited() -> None:
     begin(limits, a_holder(), REQUESTS, 16)
     refused = limits.begin(a_holder(), REQUESTS)
     assert refused is not None
-    assert refused.detail.startswith("token team already has 16 requests open")
+    assert refused.detail.startswith(
+        "token team already has the maximum of 16 open requests"
+    )
     assert limits.begin(a_holder(), STREAMS) is None
     assert limits.begin(a_holder("other"), REQUESTS) is None
     limits.end(a_holder(), REQUESTS)
@@ -76,7 +78,7 @@ def test_the_admin_token_has_room_while_all_others_are_refused() -> None:
     refused = limits.begin(a_holder(), REQUESTS)
     assert refused is not None
     assert refused.detail.startswith(
-        "all tokens together already have 352 requests and"
+        "all tokens together already have the maximum of 352 open requests and"
     )
     begin(limits, ADMIN, REQUESTS, 32)
     begin(limits, ADMIN, STREAMS, 64)
@@ -133,7 +135,7 @@ def test_streams_of_a_token_are_limited_and_others_get_through(
         answer = team.request("GET", "/v1/stream")
         assert answer.status == 429
         assert answer.headers["Retry-After"] == "5"
-        assert "token team already has 32 streams open" in answer.detail
+        assert "token team already has the maximum of 32 open streams" in answer.detail
         assert team.request("GET", "/v1/vms").status == 200
         with following(service, "?also=limits") as stream:
             (event,) = read_stream(stream, 1)
@@ -198,6 +200,6 @@ def test_requests_of_a_token_are_limited_but_not_those_for_health(
             stack.callback(connection.close)
         answer = team.request("POST", "/v1/vms/web-0/restart", {})
         assert answer.status == 429
-        assert "token team already has 16 requests open" in answer.detail
+        assert "token team already has the maximum of 16 open requests" in answer.detail
         assert team.request("GET", "/healthz").status == 200
         assert service.request("DELETE", "/v1/tokens/team").status == 204
