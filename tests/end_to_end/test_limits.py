@@ -39,7 +39,7 @@ def connect(where: str) -> socket.socket:
 
 
 OK = b"HTTP/1.1 200 OK"
-FULL = "more are closed at once"  # logged when the first connection is closed
+FULL = "are closed immediately"  # logged when the first connection is closed
 
 
 # --- files -------------------------------------------------------------------
