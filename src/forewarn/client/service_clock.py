@@ -36,7 +36,7 @@ class ClockEstimate:
         return (moment - self.now(monotonic)).total_seconds()
 
     def wait_until(self, moment: datetime, monotonic: float) -> float | None:
-        """Return the real seconds until `moment`.
+        """Return the seconds of real time until `moment`.
 
         Return None if a manual clock has not reached it.
         """
@@ -93,7 +93,7 @@ class ServiceClock:
         return self._estimate.seconds_until(moment, self._monotonic())
 
     def wait_until(self, moment: datetime) -> float | None:
-        """Return the real seconds until `moment`.
+        """Return the seconds of real time until `moment`.
 
         Return None if a manual clock has not reached it.
         """

@@ -151,7 +151,7 @@ class Engine:
         by: str,
         once: IdempotencyKey[Sequence[Maintenance]] | None = None,
     ) -> Sequence[Maintenance]:
-        """Announce `order`; return its maintenance operations in running order."""
+        """Announce `order`; return its maintenance operations in the order in which they run."""
         announcements.check_order(order)
         with self.writing(by, once) as (transaction, context):
             groups, command = self.announcement(transaction, order)
@@ -529,7 +529,7 @@ def load_and_decide(
 
 
 def announced(step: Step) -> Sequence[Maintenance]:
-    """Return the maintenance that `step` announces, in running order."""
+    """Return the maintenance that `step` announces, in the order in which they run."""
     ids = {fact.maintenance for fact in step.facts if isinstance(fact, Announced)}
     created = [
         maintenance

@@ -73,7 +73,7 @@ def receipt_holder(
 
 
 class Receipts:
-    """Counts the saved responses to idempotency keys for each token.
+    """Counts, for each token, the responses saved under its idempotency keys.
 
     The counts are in memory and start at zero when the service starts.
     """
@@ -94,7 +94,7 @@ class Receipts:
         return datetime.fromtimestamp(_HOUR * (min(hours) + 1), UTC) + KEPT - now
 
     def refuse(self, wait: timedelta) -> NoReturn:
-        """Refuse a new key from a holder that must `wait`."""
+        """Refuse a new key; the holder can retry after `wait`."""
         self.refused += 1
         raise Throttled(
             f"this token has used {self._most:,} Idempotency-Keys in 24 hours, which"

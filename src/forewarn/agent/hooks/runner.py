@@ -152,7 +152,7 @@ def _why_end(call: HookCall, until: float | None) -> HookRun | None:
 
 
 def _seconds_to_wait(call: HookCall, until: float | None) -> float:
-    """Return the real seconds until the next check of the time."""
+    """Return how long to wait, in real time, before checking the deadlines again."""
     left = call.wait_left()
     own = None if until is None else until - time.monotonic()
     return min(seconds for seconds in (left, own, _RECHECK) if seconds is not None)

@@ -25,7 +25,7 @@ class StateMemory:
         self._unsaved: set[str] = set()
 
     def load(self) -> tuple[str, ...]:
-        """Load the states from disk; return sentences about any problems."""
+        """Load the states from disk; return descriptions of any problems."""
         loaded = self._store.load()
         self._states = {**loaded.states}
         return loaded.problems

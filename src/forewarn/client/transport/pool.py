@@ -21,7 +21,7 @@ _LONGEST_WAIT = 0.5 if sys.platform == "win32" else float("inf")
 
 
 class BasePool:
-    """The part of a pool without I/O: its requests and errors."""
+    """The part of a connection pool without I/O: it builds requests and maps errors."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
         """Limit connecting to `connect_timeout` seconds, within a request's timeout."""

@@ -120,7 +120,7 @@ def explain(
     """Explain the state of `maintenance`.
 
     `slice_` must contain all live operations in its groups. If `group` is given, the
-    names of other groups are hidden. The result has at least the first `limit` waits.
+    names of other groups are hidden. The result includes at least the first `limit` waits.
     `failure` is the error that the driver reported.
     """
     due = policy.is_due(maintenance, now)

@@ -54,7 +54,7 @@ class Documents:
     def __init__(
         self, store: Store, hand_over: Callable[[DocumentUpdate], None]
     ) -> None:
-        """Call `hand_over` with each update; it must return once VMs can see it."""
+        """Call `hand_over` with each update; it returns when VMs can see the update."""
         self._store = store
         self._hand_over = hand_over
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""Sources of metrics: one consistent scrape of the service."""
+"""Metric sources, read consistently for one scrape."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future

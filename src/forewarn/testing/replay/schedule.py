@@ -105,7 +105,7 @@ class ReplayClock:
         return start + timedelta(seconds=position)
 
     def elapsed(self) -> float:
-        """Return the real seconds elapsed in this turn."""
+        """Return the seconds of real time elapsed in this turn."""
         return 0.0 if self._turn is None else time.monotonic() - self._turn[1]
 
     def wait(self, bell: Bell, until: datetime | None) -> None:

@@ -104,7 +104,7 @@ EVENT = _name_of(StepNames.find_event, "a name set with `as` in an earlier step"
 def several(
     one: ValueKind[_T], shown: str, least: int = 1
 ) -> ValueKind[tuple[_T, ...]]:
-    """Return the kind of value that is a list of `one` values without duplicates."""
+    """Return a value kind for lists of unique `one` values."""
 
     def reader(names: StepNames) -> Reader[tuple[_T, ...]]:
         return list_of(one.reader(names), shown, least=least, is_unique=True)

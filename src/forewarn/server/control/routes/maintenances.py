@@ -118,7 +118,7 @@ def cancel(
 
 @router.post("/v1/maintenances/{id}/complete", response_model=m.MaintenanceView)
 def complete(services: ServicesDep, write: Write, id: str) -> Json:
-    """Mark the work of a started operation as done, and its duration as elapsed."""
+    """Complete an operation that has started: mark its work as done and end its duration."""
     return _run(services, write, partial(services.engine.complete, id))
 
 
