@@ -91,7 +91,7 @@ class ManualClock:
         self.start = moment
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Wait for `bell` for up to ten seconds of real time, unless `until` has passed."""
+        """Wait up to ten real seconds for `bell`, unless `until` has passed."""
         if until is None or until > self._now:
             bell.wait(_MANUAL_WAIT)
 

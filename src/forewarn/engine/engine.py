@@ -151,7 +151,7 @@ class Engine:
         by: str,
         once: IdempotencyKey[Sequence[Maintenance]] | None = None,
     ) -> Sequence[Maintenance]:
-        """Announce `order`; return its maintenance operations in the order in which they run."""
+        """Announce `order`; return its operations in the order in which they run."""
         announcements.check_order(order)
         with self.writing(by, once) as (transaction, context):
             groups, command = self.announcement(transaction, order)

@@ -51,7 +51,7 @@ class Recorder:
         return [RecordingResumed(after=self._seconds_at(now))]
 
     def record(self, reading: Reading, now: datetime) -> Sequence[Line]:
-        """Record a response: its document, if it changed, and the end of any failure."""
+        """Record a response: its document if it changed, and the end of a failure."""
         lines: list[Line] = []
         if self._failure is not None:
             self._failure = None

@@ -15,9 +15,9 @@
 4. SQLite writes the database only in our own commits. If the size or modification time
    changes between two commits, another program has written to the database.
 5. The lock file contains the journal's position after the last commit, so that the
-   service can report when it starts with an older copy, or with a database whose log was
-   deleted. It also contains the database's size and modification time at that moment, because a log left
-   by a killed service continues only that file.
+   service can report when it starts with an older copy, or with a database whose log
+   was deleted. It also contains the database's size and modification time at that
+   moment, because a log left by a killed service continues only that file.
 6. A backup does not use a log. A log next to a backup belongs to the database that was
    there before and may contain the only copy of acknowledged commits, so it is never
    deleted.

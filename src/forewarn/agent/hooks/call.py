@@ -65,5 +65,5 @@ class HookCall:
         return self.clock.seconds_until(self.deadline)
 
     def wait_left(self) -> float | None:
-        """Return the seconds of real time left to the hook; None with a manual clock."""
+        """Return the hook's remaining real time in seconds; None with a manual clock."""
         return self.clock.wait_until(self.deadline)

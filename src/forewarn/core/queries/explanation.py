@@ -120,8 +120,8 @@ def explain(
     """Explain the state of `maintenance`.
 
     `slice_` must contain all live operations in its groups. If `group` is given, the
-    names of other groups are hidden. The result includes at least the first `limit` waits.
-    `failure` is the error that the driver reported.
+    names of other groups are hidden. The result includes at least the first `limit`
+    waits. `failure` is the error that the driver reported.
     """
     due = policy.is_due(maintenance, now)
     shown = shown_maintenance(maintenance, group)

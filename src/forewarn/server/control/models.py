@@ -264,7 +264,7 @@ def _without_titles(schema: dict[str, Any]) -> None:
 
 
 class View(BaseModel):
-    """An object in a response. Its OpenAPI schema omits the suffix: `HostView` is `Host`."""
+    """An object in a response; its OpenAPI schema is named without the suffix."""
 
     model_config = ConfigDict(
         extra="forbid",

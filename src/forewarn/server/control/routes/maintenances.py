@@ -118,7 +118,7 @@ def cancel(
 
 @router.post("/v1/maintenances/{id}/complete", response_model=m.MaintenanceView)
 def complete(services: ServicesDep, write: Write, id: str) -> Json:
-    """Complete an operation that has started: mark its work as done and end its duration."""
+    """Complete a started operation: mark its work as done and end its duration."""
     return _run(services, write, partial(services.engine.complete, id))
 
 
