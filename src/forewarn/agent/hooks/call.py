@@ -65,5 +65,5 @@ class HookCall:
         return self.clock.seconds_until(self.deadline)
 
     def wait_left(self) -> float | None:
-        """Return the hook's remaining real time in seconds; None with a manual clock."""
+        """Return the hook's remaining real time in seconds; None if unknown."""
         return self.clock.wait_until(self.deadline)
