@@ -50,5 +50,5 @@ def test_every_command_about_causes_works_as_described(tmp_path: Path) -> None:
     assert "(in 3 d)" in outputs["host degraded"]
     assert "immediately, without notice" in outputs["host failed"]
     assert outputs["host recovered"].startswith("ending after its minimum")
-    assert outputs["events explain"].startswith("Reboot of web-0 is scheduled")
+    assert outputs["events explain"].startswith("The reboot of web-0 is scheduled")
     assert "  announced by admin: Reboot of web-0" in outputs["events show"]
