@@ -218,7 +218,7 @@ def test_a_request_from_a_browser_is_rejected_on_every_path(
 ) -> None:
     response = vm.send(target, header, method=method)
     assert response.status == 400
-    assert "browser" in response.error
+    assert "web page" in response.error
 
 
 @fact("1.9b")

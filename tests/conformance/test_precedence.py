@@ -47,7 +47,7 @@ def test_browser_headers_are_reported_after_forwarding_and_before_a_missing_head
 ) -> None:
     origin = "Origin: http://a.example"
     assert "proxy" in vm.get(FORWARDED, origin).error
-    assert "browser" in vm.get(origin, marked=False).error
+    assert "web page" in vm.get(origin, marked=False).error
 
 
 @fact("8.1c")

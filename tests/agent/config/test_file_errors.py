@@ -111,12 +111,12 @@ from forewarn.errors import CannotStart, FaultyFile
         (
             f'{RULE}types = "Reboot"\n',
             'line 4: types in [[rules]] "r": expected a list of strings, not'
-            ' "Reboot"; write ["Reboot"]',
+            ' "Reboot"; use ["Reboot"]',
         ),
         (
             f"{RULE}types = []\n",
-            'line 4: types in [[rules]] "r": an empty list matches no event; omit'
-            " the key",
+            'line 4: types in [[rules]] "r": an empty list matches no events; to match'
+            " all, omit the key",
         ),
         (
             f"{RULE}sources = [3]\n",

@@ -250,7 +250,7 @@ def test_request_that_waits_too_long_gets_429_and_is_counted() -> None:
         start, body = await call(unreachable, services, A)
         assert start["status"] == 429
         assert (b"retry-after", b"5") in start["headers"]
-        assert b"no slot became free in 0.01 s, and nothing was done" in body["body"]
+        assert b"no slot became free within 0.01 s; nothing was done" in body["body"]
 
     asyncio.run(scenario())
     assert services.token_limits.refused["a", TokenLimit.RUNNING] == 1

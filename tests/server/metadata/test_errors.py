@@ -239,7 +239,7 @@ class RequestError:
 #: In order of precedence.
 PROBLEMS = {
     "forwarded": RequestError(400, "proxy"),
-    "page": RequestError(400, "page in a browser"),
+    "page": RequestError(400, "web page"),
     "unmarked": RequestError(400, "Required metadata header"),
     "path": RequestError(404, "Not found"),
     "method": RequestError(405, "Method not allowed"),
