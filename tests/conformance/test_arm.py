@@ -71,7 +71,7 @@ def test_arm_acknowledges_several_events(
 
 
 @fact("11.2b")
-def test_events_with_different_results_return_207(
+def test_acknowledging_events_with_different_results_returns_207(
     fleet: TemporaryFleet, arm: ArmClient, unknown: str
 ) -> None:
     vm = fleet.add_standalone_vm()

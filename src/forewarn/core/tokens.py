@@ -78,7 +78,7 @@ def check_token(token: Token, others: Iterable[Token], now: datetime) -> None:
             "`group` is required for the role group and allowed only for that role"
         )
     if token.has_expired(now):
-        raise InvalidInput("the expiry is in the past")
+        raise InvalidInput("the expiration time is in the past")
     for other in others:
         if fold_name(other.name) == fold_name(token.name) and other.is_good(now):
             raise Conflict(

@@ -200,7 +200,7 @@ def _expiry(now: datetime, lasts: timedelta) -> datetime:
     try:
         return now + lasts
     except OverflowError:
-        raise InvalidInput("the expiry is out of range") from None
+        raise InvalidInput("the expiration time is out of range") from None
 
 
 def _id_of(text: str) -> str:

@@ -287,9 +287,7 @@ class Sqlite:
             return loss
         (position,) = connection.execute("SELECT position FROM counter").fetchone()
         if int(position) < self._position:
-            return (
-                f"its journal moved back from position {self._position} to {position}"
-            )
+            return f"its journal ends at position {position}, not {self._position}"
         if int(position) > _REPLAYED:
             return None
         with closing(connection.cursor()) as cursor:

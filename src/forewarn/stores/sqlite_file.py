@@ -117,9 +117,9 @@ class DatabaseFile:
         kept = _position(os.pread(self._descriptors[0], _DIGITS, 0))
         if kept > position:
             _log.warning(
-                "the journal in %s moved back from position %d to %d, as if a"
-                " backup had been restored; entries after that position are lost",
-                *(self._path, kept, position),
+                "the journal in %s ends at position %d, but had reached position %d,"
+                " possibly because a backup was restored; the later entries are lost",
+                *(self._path, position, kept),
             )
         self.note_commit(position)
 

@@ -320,4 +320,4 @@ def _refuse_unless_stuck(maintenance: Maintenance, what: str) -> None:
             " operation that has started and is stuck"
         )
     if maintenance.stuck_since is None:
-        raise TooLate(f"{maintenance.id} is not stuck; there is nothing to {what}")
+        raise TooLate(f"{maintenance.id} is not stuck, which {what} requires")

@@ -130,8 +130,8 @@ export const HOST_ACTIONS = {
     verb: "Mark as degraded",
     effect: (host) =>
       `This reports that ${host} is predicted to fail. Its VMs are redeployed within ` +
-      "seven days, or by the time below. Each group moves independently, as soon as " +
-      "it approves or redeploys its VMs. If the host is already degraded, setting an " +
+      "seven days, or by the time below. Each group's VMs move independently, as " +
+      "soon as the group approves its event or redeploys them. If the host is already degraded, setting an " +
       "earlier time replaces its existing events with new ones. VMs that were added " +
       "to the host after the first report also get events.",
     fields: ["fails_by", "reason"],
