@@ -145,7 +145,7 @@ def test_a_vm_may_approve_an_event_that_does_not_name_it(fleet: TemporaryFleet) 
 
 @fact("9.9a")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_approval_may_use_another_version_than_the_get(
+def test_an_approval_may_use_another_version_than_the_poll(
     fleet: TemporaryFleet, version: str
 ) -> None:
     vm, _ = fleet.announce_to_vm()

@@ -435,7 +435,7 @@ def test_store_that_went_back_is_reported_once(
 ) -> None:
     shutil.copy(older, path)
     with opened(sqlite_store(path)) as store:
-        assert "from position 3000 to 10" in caplog.text
+        assert "ends at position 10, but had reached position 3000" in caplog.text
         put(store, a_seen(99))
     caplog.clear()
     with opened(sqlite_store(path)):
@@ -448,7 +448,7 @@ def test_lost_log_is_reported(path: Path, caplog: pytest.LogCaptureFixture) -> N
         kept = path.read_bytes()  # as kill -9 leaves it: the last commit is in the log
     path.write_bytes(kept)
     with opened(sqlite_store(path)):
-        assert "from position 11 to 10" in caplog.text
+        assert "ends at position 10, but had reached position 11" in caplog.text
 
 
 # --- killed services ---------------------------------------------------------
