@@ -17,7 +17,7 @@ from forewarn.errors import WrongUsage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Command:
-    """One subcommand of `forewarn host`."""
+    """A subcommand of `forewarn host`."""
 
     summary: str
     description: str

@@ -31,7 +31,7 @@ def reasons(linted: LintResult) -> Iterator[tuple[str, str, str]]:
 
 
 def summary(linted: LintResult, *, is_strict: bool = False) -> str:
-    """Summarize the lint in one sentence."""
+    """Summarize the lint run in a single sentence."""
     word = "FAILED" if has_failed(linted.findings, is_strict=is_strict) else "PASSED"
     counts_by_severity = Counter(
         finding.severity for finding in linted.findings if finding.is_found

@@ -1,9 +1,9 @@
-"""Scenario player: plays a scenario against a program, as fast as the program allows.
+"""The scenario player, which runs a scenario as fast as the program allows.
 
 1. The service's clock is paused while the player waits for the program. The result
    therefore does not depend on the machine's speed.
-2. The player waits for the program's first request before running any step, except for
-   leading faults.
+2. The player waits for the program's first request before running any step. Only faults
+   at the start of the scenario are set before that.
 """
 
 import time
@@ -103,7 +103,7 @@ class _Player:
         return [*self._results]
 
     def _as_far_as_it_went(self, result: StepResult) -> StepResult:
-        """Replace "passed" with "not reached" if the scenario stopped early."""
+        """Return `result`, with "passed" replaced if the scenario stopped early."""
         if self._has_failed and result.verdict is StepVerdict.PASSED:
             return replace(result, verdict=StepVerdict.NOT_REACHED)
         return result
