@@ -72,7 +72,7 @@ def write_response(
 ) -> int:
     """Print `plain` if --json is set, otherwise `lines`; return exit code 0.
 
-    With --json, `lines` is never iterated.
+    With --json, `lines` is not consumed.
     """
     if args.json:
         write_json(plain)

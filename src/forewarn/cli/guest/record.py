@@ -294,7 +294,7 @@ class _RecordingSession:
             tag, failures = reading.tag, 0
             may_hold = tag is not None and (sent_tag is None or reading.is_held)
             passed = time.monotonic() - began
-            # After a held request, no pause is needed: it has waited for the change.
+            # A held request has already waited, so no pause is needed.
             pause = 0.0 if lines and may_hold else max(0.0, poll - passed)
 
     def _fail(self, error: ForewarnError, failures: int) -> float:
@@ -310,7 +310,7 @@ class _RecordingSession:
 
 
 def recording_line(line: Line, at: datetime) -> str:
-    """Format `line`, recorded at `at`, as text."""
+    """Format `line`, which was recorded at `at`, as text."""
     return clean(f"{format_time(at)}  {_describe(line)}")
 
 

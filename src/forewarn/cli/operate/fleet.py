@@ -53,7 +53,7 @@ _DISABLED_AFTER = timedelta(hours=24)
 
 #: Keys that only the service sets.
 _READ_ONLY = frozenset({"enabled_since", "last_request", "deallocated"})
-#: Defaults of keys whose default is not absent, false or empty.
+#: Default values, except those that are absent, false or empty.
 _DEFAULTS: Mapping[str, str] = {"enabled": "on-demand", "os": "linux"}
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -1,4 +1,4 @@
-"""`forewarn host`: host maintenance, predicted failure, failure and recovery."""
+"""`forewarn host`: maintain a host, or report it as degraded, failed or recovered."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence

@@ -152,7 +152,7 @@ def _open(
 
 
 class _Display:
-    """Prints what happens in a replay; thread-safe."""
+    """Prints the progress of a replay. All methods are thread-safe."""
 
     def __init__(self, stop: StopSignal, *, as_json: bool) -> None:
         self._stop = stop

@@ -1,4 +1,4 @@
-"""Terminal handling for rehearsals: progress, result files, logs, clean exit."""
+"""Terminal handling for rehearsals: progress, result files, logs and clean exits."""
 
 import argparse
 import logging

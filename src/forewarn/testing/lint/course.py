@@ -69,8 +69,7 @@ class LintCourse:
     ) -> None:
         """Prepare a course for `program`.
 
-        `begin` is called before each part. The course ends at `deadline`, at the
-        latest.
+        `begin` is called before each part. The course ends no later than `deadline`.
         """
         self._rehearsal = rehearsal
         self._program = program

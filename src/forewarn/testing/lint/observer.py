@@ -114,7 +114,7 @@ def _ids(events: list[ScheduledEvent], status: EventStatus) -> frozenset[str]:
 def _future_document(
     vm: str, incarnation: int, version: ApiVersion, now: datetime
 ) -> bytes:
-    """Build a document with new fields and a new event type, as in the future."""
+    """Build a document with the new fields and event type of a fictitious version."""
     event = ScheduledEvent(
         id=FUTURE_EVENT,
         type=_FUTURE_TYPE,

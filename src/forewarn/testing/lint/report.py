@@ -77,7 +77,7 @@ def as_json(linted: LintResult, *, is_strict: bool = False) -> dict[str, object]
 
 
 def as_junit(linted: LintResult, *, is_strict: bool = False) -> str:
-    """Format each rule as a test case in JUnit XML, which most CI systems show."""
+    """Format each rule as a test case in JUnit XML, which most CI systems support."""
     cases = [_case(finding, is_strict=is_strict) for finding in linted.findings]
     return junit_text(_SUITE, cases, seconds=linted.seconds, output=linted.output)
 

@@ -84,6 +84,6 @@ def _finding(rule: LintRule, evidence: Evidence) -> Finding:
 
 
 def has_failed(findings: Sequence[Finding], *, is_strict: bool = False) -> bool:
-    """Return whether CI should fail: on any error or, if `is_strict`, any warning."""
+    """Return whether there is an error or, if `is_strict` is True, a warning."""
     bad = {Severity.ERROR, Severity.WARNING} if is_strict else {Severity.ERROR}
     return any(finding.is_found and finding.severity in bad for finding in findings)

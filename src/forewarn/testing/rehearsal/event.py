@@ -16,7 +16,7 @@ from forewarn.protocol.types import EventSource, EventStatus, EventType
 from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
 from forewarn.testing.rehearsal.timeline import timeline_of
 
-#: The actor in the journal.
+#: The actor that the journal shows for the actions of a test.
 BY = "rehearsal"
 
 _SEEN_WITHIN = "10s"  # real time, for a program that polls every second
@@ -277,7 +277,10 @@ def wait_until(
 def not_approved_by(
     maintenance: Maintenance, event_id: str, by: str | None, within: str
 ) -> str | None:
-    """Explain why the event lacks an approval (by `by`, if given), or return None."""
+    """Explain why an event is not approved; return None if it is approved.
+
+    If `by` is not None, the event must have been approved by that VM or token.
+    """
     event, name = maintenance.event(event_id), _name_of(maintenance, event_id)
     if event.approved_at is not None:
         who = _who(maintenance, event_id)

@@ -141,7 +141,10 @@ class RehearsalObserver:
             return (*self._marks,)
 
     def committed_at(self, position: int) -> float:
-        """Return when the journal entry at `position`, which must exist, was saved."""
+        """Return when the journal entry at `position` was committed.
+
+        The entry must exist.
+        """
         with self._changed:
             known = next((at for to, at in self._commits if to >= position), None)
             if known is not None:

@@ -102,7 +102,7 @@ def fault_from(kind: str, options: FaultOptions) -> Fault:
 
 
 def _number(name: str, given: _Number | None, kind: type[_Number]) -> _Number | None:
-    """Return `given`; reject other types, because tests may not be type-checked."""
+    """Return `given`; reject wrong types, because tests may not be type-checked."""
     if given is None or (isinstance(given, kind | int) and given is not True):
         return given
     expected = "a whole number" if kind is int else "a number"

@@ -189,7 +189,7 @@ class Rehearsal:
         return self.service.engine.clock.now()
 
     def advance(self, by: str | float | timedelta) -> datetime:
-        """Advance the clock and run everything that becomes due; return the new time."""
+        """Advance the clock, run everything that becomes due, and return the time."""
         return self.service.advance.by(parse_duration(by))
 
     def advance_to_start(self, event: RehearsedEvent) -> datetime:

@@ -111,7 +111,7 @@ class AdvanceToStep:
 class OutageStep:
     """Simulate an outage.
 
-    It takes `lasts` on the service's clock, but only `seconds` of real time.
+    Its length is `lasts` on the service's clock and `seconds` in real time.
     """
 
     lasts: timedelta

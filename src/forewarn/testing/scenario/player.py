@@ -103,7 +103,7 @@ class _Player:
         return [*self._results]
 
     def _as_far_as_it_went(self, result: StepResult) -> StepResult:
-        """Return `result`, with "passed" replaced if the scenario stopped early."""
+        """Replace "passed" with "not reached" if the scenario stopped early."""
         if self._has_failed and result.verdict is StepVerdict.PASSED:
             return replace(result, verdict=StepVerdict.NOT_REACHED)
         return result
