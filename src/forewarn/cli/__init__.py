@@ -1,1 +1,1 @@
-"""Command line: one module per command, in packages by purpose."""
+"""The command line: one module per command, in packages grouped by purpose."""

@@ -1,4 +1,4 @@
-"""Client for the control API: requests, pages, streams, TLS and error messages."""
+"""A client for the control API: requests, pages, streams, TLS and error messages."""
 
 import json
 import os
@@ -53,7 +53,7 @@ _CERTIFICATE_PROBLEMS: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ControlApi:
-    """The control API at `url`."""
+    """A client for the control API at `url`."""
 
     url: str
     token: str | None  # None if no token was found
@@ -67,7 +67,7 @@ class ControlApi:
         *,
         timeout: float = _TIMEOUT,
     ) -> object:
-        """Send one request; return the response's JSON, or None if it is empty."""
+        """Send a request; return the response's JSON, or None if the body is empty."""
         return self.send(method, path, body, timeout=timeout)[1]
 
     def send(
@@ -78,7 +78,7 @@ class ControlApi:
         *,
         timeout: float = _TIMEOUT,
     ) -> tuple[int, object]:
-        """Send one request; retry it once if the connection breaks.
+        """Send a request; retry it once if the connection breaks.
 
         Return the response's status and JSON.
         """
@@ -101,7 +101,7 @@ class ControlApi:
         *,
         size: int = _PAGE_SIZE,
     ) -> Iterator[object]:
-        """Read a list page by page until it ends; a page has at most `size` items."""
+        """Yield all items of a list, reading pages of at most `size` items."""
         after: str | None = dict(query).get("after")
         fixed = [(name, value) for name, value in query if name != "after"]
         while True:
@@ -209,7 +209,7 @@ class ControlApi:
 
 
 def api_of(args: Namespace) -> ControlApi:
-    """Return the API at --url, using the token from the arguments or the file."""
+    """Return a client for --url, with the token from the arguments or the file."""
     typed: str = args.token or ""
     token = typed.strip() or _stored_token()
     if token is not None and not (token.isascii() and token.isprintable()):
@@ -218,7 +218,7 @@ def api_of(args: Namespace) -> ControlApi:
 
 
 def segment(text: str) -> str:
-    """Quote `text` for use as one path segment."""
+    """Percent-encode `text` for use as a single path segment."""
     return quote(text, safe="")
 
 
@@ -257,7 +257,7 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 def _tls_context(ca: str | None) -> ssl.SSLContext:
-    """Trust the certificate authorities in the file `ca`, or those of this machine."""
+    """Return a TLS context that trusts the CAs in the file `ca`, or this machine's."""
     try:
         return ssl.create_default_context(cafile=ca)
     except ssl.SSLError as error:
@@ -283,7 +283,7 @@ def _tls_error(error: ssl.SSLError, url: str) -> Unreachable:
 
 
 def _https_hint(url: str) -> str:
-    """Return a hint to use https, unless `url` does."""
+    """Return a hint to use https, or "" if `url` already does."""
     if url.startswith("https:"):
         return ""
     https = url.replace("http:", "https:", 1)

@@ -1,4 +1,4 @@
-"""Optional dependencies: reports what to install if a command lacks a module."""
+"""Optional dependencies: report what to install if a command lacks a module."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from forewarn.errors import CannotStart
 
 @contextmanager
 def server_extra(what: str) -> Iterator[None]:
-    """Report any module that is missing in the block and that `what` requires."""
+    """Report what to install if the block fails to import a module for `what`."""
     try:
         yield
     except ModuleNotFoundError as error:

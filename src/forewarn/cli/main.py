@@ -1,7 +1,7 @@
-"""Command line: one module per command, each of which registers itself.
+"""The command line: one module per command, each of which registers itself.
 
 Exit codes: 0 for success, 1 for refused or failed commands, and 2 for usage errors. As
-in shells, 130 means Ctrl-C and 141 a broken pipe. Users never see a traceback.
+in shells, 130 means Ctrl-C, and 141 means a broken pipe. Users never see a traceback.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from forewarn.cli import options
 from forewarn.cli.output import drop_output, write_error
 from forewarn.errors import CannotStart, FaultyFile, ForewarnError, WrongUsage
 
-#: Commands and the packages of their modules, in the order in which new users need
-#: them, which is also the order in `--help`.
+#: Commands and the packages of their modules. Commands are in the order in which new
+#: users need them, as in `--help`.
 COMMANDS: Mapping[str, str] = {
     "serve": "service",
     "fleet": "operate",
@@ -63,7 +63,7 @@ _RENAMED_FLAGS: Mapping[str, str] = {
     "--tape": "--recording",
 }
 
-#: Phrases in library errors after a failed allocation.
+#: Phrases in the errors that libraries raise if memory allocation fails.
 _SIGNS_OF_LITTLE_MEMORY = (
     "cannot allocate memory",
     "failed to map segment",
@@ -110,7 +110,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _refuse_linux_command(words: Sequence[str]) -> None:
-    """Raise `CannotStart` on Windows before importing modules that need Linux."""
+    """On Windows, raise `CannotStart` before importing modules that need Linux."""
     name = words[0] if words else ""
     if _is_windows() and name in LINUX_COMMANDS:
         raise CannotStart(
@@ -124,7 +124,7 @@ def _is_windows() -> bool:
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """Parse the command line and environment; raise `SystemExit` if invalid."""
+    """Parse the command line and environment; raise `SystemExit` on invalid input."""
     own, program = _split(words)
     for old, new in _RENAMED_FLAGS.items():
         if any(word.partition("=")[0] == old for word in own):
@@ -192,7 +192,8 @@ def _needed_commands(words: Sequence[str]) -> Collection[str]:
 def _open_closed_streams() -> None:
     """Open `os.devnull` for each standard stream that the caller has closed.
 
-    Otherwise, the first file or socket opened would get the number of such a stream.
+    Without this, the first file or socket to be opened would get the file descriptor of
+    a standard stream.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -200,14 +201,14 @@ def _open_closed_streams() -> None:
 
 
 def _write_errors(error: ForewarnError) -> None:
-    """Print an error; each problem in an invalid file gets its own line."""
+    """Print an error. Each problem in an invalid file gets its own line."""
     is_list = isinstance(error, FaultyFile)
     for sentence in str(error).splitlines() if is_list else [str(error)]:
         write_error(sentence)
 
 
 def _explain(error: Exception) -> str | None:
-    """Return a sentence if the machine is the cause; otherwise return None."""
+    """Return an explanation if the machine caused the error; otherwise, return None."""
     text = str(error)
     if isinstance(error, OverflowError) and not _is_clock_readable():
         return (

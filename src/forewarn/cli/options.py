@@ -4,7 +4,8 @@
    set.
 2. The command line takes precedence. An empty variable counts as unset.
 3. An unset option without a default is None.
-4. An invalid value from either source causes a one-sentence error and exit code 2.
+4. An invalid value from either source causes a one-sentence error message and exit
+   code 2.
 """
 
 import argparse
@@ -24,7 +25,7 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option of a command."""
+    """An option of a command."""
 
     flag: str
     help: str
@@ -39,7 +40,7 @@ class Option:
 
     @property
     def name(self) -> str:
-        """The attribute of the parsed arguments that contains the value."""
+        """The name of the attribute that contains the parsed value."""
         return self.flag.lstrip("-").replace("-", "_")
 
     @property
@@ -182,7 +183,7 @@ def _parser(
 
 
 def _filled(text: str) -> str:
-    """Wrap paragraphs to 80 columns, except those that contain columns."""
+    """Wrap paragraphs to 80 columns, except paragraphs with aligned columns."""
     return "\n\n".join(
         part if "  " in part else fill(part, 80, break_on_hyphens=False)
         for part in text.split("\n\n")
@@ -197,7 +198,7 @@ def _add(
     suffix = "" if default is None else f"; default: {shown}"
     text = f"{option.help} [${option.variable}{suffix}]".replace("%", "%%")
     flags = [option.flag] if option.short is None else [option.short, option.flag]
-    unset = argparse.SUPPRESS  # otherwise a subcommand would reset the parent's value
+    unset = argparse.SUPPRESS  # a default would overwrite the parent parser's value
     if option.switch:
         parser.add_argument(
             *flags, action="store_const", const=True, default=unset, help=text

@@ -13,8 +13,8 @@ from forewarn.formats import clean, escape_controls
 from forewarn.formats import format_duration as format_units
 
 _GAP = "  "
-_NARROWEST = 80  # columns; every terminal has at least these
-_SLIMMEST = 8  # characters; the minimum width of a column with broken words
+_NARROWEST = 80  # columns; assumed to fit every terminal
+_SLIMMEST = 8  # characters; narrowest width of a column whose words are broken
 _HARD_SPACE = "\xa0"  # lines are never broken at these
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
@@ -24,7 +24,7 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
 def write(text: str) -> None:
-    """Print lines; escape controls and characters that the output cannot encode."""
+    """Print `text`; escape control characters and any that cannot be encoded."""
     text = escape_controls(text)
     shown = text if _can_show(text) else "".join(map(_escaped, text))
     sys.stdout.write(f"{shown}\n")
@@ -53,7 +53,7 @@ def write_error(text: str) -> None:
 
 
 def drop_output() -> None:
-    """Prevent the interpreter from flushing unwritten output again at exit."""
+    """Discard unwritten output, so that the interpreter does not flush it at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
@@ -70,9 +70,9 @@ def write_json(plain: object, *, indent: int | None = 2) -> None:
 def write_response(
     args: argparse.Namespace, plain: object, lines: Iterable[str]
 ) -> int:
-    """With --json, print `plain`; otherwise, print `lines`. Return exit code 0.
+    """Print `plain` if --json is set, otherwise `lines`; return exit code 0.
 
-    If `lines` is a generator, it runs only if its lines are printed.
+    With --json, `lines` is not consumed.
     """
     if args.json:
         write_json(plain)
@@ -109,8 +109,8 @@ def _widths(by_column: Sequence[Sequence[str]]) -> list[int]:
     room = columns() - len(_GAP) * (len(widths) - 1)
     while sum(widths) > room:
         loose = [i for i, width in enumerate(widths) if width > words[i]]
-        # Words are broken only if there is no space left to break at, and IDs, which
-        # come first, last of all.
+        # Words are broken only if wrapping between words is not enough. IDs, which are
+        # in the first column, are broken only as a last resort.
         tight = [i for i, width in enumerate(widths) if i > 0 and width > _SLIMMEST]
         widest = max(loose or tight or [0], key=lambda i: widths[i])
         widths[widest] -= 1
@@ -122,8 +122,8 @@ def _longest_word(cell: str) -> int:
 
 
 def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
-    # A value of the first column is indented where it goes on: it must not look like
-    # a row of its own.
+    # Continuation lines in the first column are indented, so that they do not look like
+    # new rows.
     wrapped = [
         _wrap(cell, width, indent="" if column else _GAP) or [""]
         for column, (cell, width) in enumerate(zip(row, widths, strict=True))
@@ -174,7 +174,7 @@ def _wrap(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def unbroken(text: str) -> str:
-    """Protect `text` from line breaks."""
+    """Replace spaces in `text` so that it is never wrapped."""
     return text.replace(" ", _HARD_SPACE)
 
 
@@ -189,14 +189,14 @@ def format_time(time: datetime | None) -> str | None:
 
 
 def format_when(time: datetime | None, now: datetime) -> str | None:
-    """Format a time and its distance from `now`, the service's time."""
+    """Format a time, both in UTC and relative to `now`, the service's time."""
     if time is None:
         return None
     return f"{format_time(time)} ({unbroken(format_distance(time, now))})"
 
 
 def format_distance(time: datetime, now: datetime) -> str:
-    """Format how far `time` is from `now`, for example "in 5 min" or "2 h ago"."""
+    """Format `time` relative to `now`, for example "in 5 min" or "2 h ago"."""
     seconds = round((time - now).total_seconds())
     if seconds == 0:
         return "now"
@@ -205,11 +205,11 @@ def format_distance(time: datetime, now: datetime) -> str:
 
 
 def _rounded(seconds: int) -> int:
-    """Round to minutes if at least ten minutes, and to hours if at least a day."""
+    """Round ten minutes or more to minutes, and a day or more to hours."""
     step = 1 if seconds < 10 * _MINUTE else _MINUTE if seconds < _DAY else _HOUR
     return (seconds + step // 2) // step * step
 
 
 def format_duration(seconds: int) -> str:
-    """Format a duration with all of its units, for example "1 d 2 h 30 min 5 s"."""
+    """Format a duration without rounding, for example "1 d 2 h 30 min 5 s"."""
     return format_units(timedelta(seconds=seconds), units=4)

@@ -1,4 +1,4 @@
-"""Responses of the control API, read by field name; absent fields are None or empty.
+"""Responses of the control API. Fields that are absent are None or empty.
 
 Text is cleaned here, so that no value in a response can start a new line.
 """
@@ -13,12 +13,12 @@ from forewarn.formats import clean, join_names
 
 @dataclass(frozen=True, slots=True)
 class JsonObject:
-    """One JSON object in a response."""
+    """A JSON object in a response."""
 
     plain: Mapping[str, object]
 
     def text(self, name: str) -> str | None:
-        """Return a field as one line of text; numbers are formatted."""
+        """Return a string or number field as a single line of text."""
         value = self.plain.get(name)
         return None if value is None else clean(str(value))
 
@@ -39,7 +39,7 @@ class JsonObject:
         return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
 
     def names(self, name: str) -> tuple[str, ...]:
-        """Return the items of a list field, each as one line of text."""
+        """Return the items of a list field, each as a single line of text."""
         return tuple(clean(str(item)) for item in self.list(name))
 
     def parts(self, name: str) -> "tuple[JsonObject, ...]":
@@ -69,7 +69,7 @@ def object_from(plain: object) -> JsonObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventResponse:
-    """One group's event, as part of a maintenance operation."""
+    """The event that a maintenance operation causes for a single group."""
 
     id: str | None  # None in a preview
     group: str
@@ -78,7 +78,7 @@ class EventResponse:
     approved_by: str | None
     approved_via: str | None
     approved_at: datetime | None
-    seen_by: tuple[tuple[str, datetime | None], ...]  # VM and time of first read
+    seen_by: tuple[tuple[str, datetime | None], ...]  # VM and first read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

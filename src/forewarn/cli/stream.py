@@ -1,4 +1,4 @@
-"""Journal stream: server-sent events, resumed when the connection is lost."""
+"""The journal stream: server-sent events, resumed after a lost connection."""
 
 import json
 import time
@@ -22,7 +22,7 @@ def follow(
     pause: Callable[[float], None] = time.sleep,
     query: Sequence[tuple[str, str]] = (),
 ) -> Iterator[object]:
-    """Yield entries after position `after` that match `query`, indefinitely."""
+    """Yield all entries after position `after` that match `query`; never end."""
     path = f"/v1/stream?{urlencode(query)}" if query else "/v1/stream"
     attempt, has_followed = 0, False
     while True:
@@ -50,10 +50,10 @@ def follow(
 
 
 def read(lines: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:
-    """Parse server-sent events into IDs and data; drop an incomplete event at the end.
+    """Yield the ID and data of each server-sent event; drop an incomplete last one.
 
-    The ID is None until the first one is received. An event without data only reports
-    the journal position.
+    The ID is None until an event has had one. An event without data only reports the
+    journal position.
     """
     last: str | None = None
     has_id: bool = False  # whether `last` belongs to this event

@@ -22,7 +22,7 @@ _DECIMAL = values.matching(
 
 
 def argument(read: Callable[[str], _T]) -> Callable[[str], _T]:
-    """Convert `InvalidInput` to the error that argparse prints."""
+    """Wrap `read`, so that argparse reports the message of `InvalidInput`."""
 
     @wraps(read)
     def parse(text: str) -> _T:
@@ -72,7 +72,7 @@ def read_duration(text: str) -> int:
 
 @argument
 def read_real_duration(text: str) -> float:
-    """Parse a duration that may be short, for example 250ms; return seconds."""
+    """Parse a duration, which may be as short as 250ms; return seconds."""
     return parse_duration(text).total_seconds()
 
 
@@ -100,7 +100,7 @@ def read_time_or_duration(text: str) -> int | datetime:
 
 
 def read_past(text: str) -> int | datetime:
-    """Parse a time with a time zone, a date in UTC, or how many seconds ago."""
+    """Parse a time with a time zone, a date in UTC, or a duration before now."""
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         return read_time(f"{text}T00:00:00Z")
     if text.strip()[:1].isdigit():

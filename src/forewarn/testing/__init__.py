@@ -17,7 +17,7 @@ _PUBLIC = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name on first use; pytest always imports this package."""
+    """Import a public name on first use, because pytest always loads this package."""
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""`scheduled_events` for scripts and unittest: a rehearsal and its environment."""
+"""A context manager that runs a rehearsal in a script or unittest."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -22,7 +22,7 @@ _HELP = (
     " event IDs"
 )
 
-#: Exit codes of a program that `run` stopped at the end of its block.
+#: Exit codes of a program that was stopped at the end of its `run` block.
 _BY_US = (-15, -9)
 
 _rehearsals = pytest.StashKey[list["Rehearsal"]]()
@@ -37,9 +37,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def make_scheduled_events(
     request: pytest.FixtureRequest,
 ) -> "Iterator[Callable[..., Rehearsal]]":
-    """Return a function that starts a service; all services stop when the test ends.
+    """Return a function that starts rehearsals, all of which stop after the test.
 
-    The function accepts the marker's keywords and does not set environment variables.
+    The function accepts the marker's arguments. Environment variables are not set.
     """
     with ExitStack() as cleanup:
         yield lambda **arguments: _open(request, cleanup, arguments)
@@ -49,7 +49,7 @@ def make_scheduled_events(
 def scheduled_events(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> "Iterator[Rehearsal]":
-    """Give the test a service of its own, with a clock that the test controls.
+    """Start a service for the test, with a clock that the test controls.
 
     FOREWARN_ENDPOINT contains its address. The `scheduled_events` marker configures it.
     """
@@ -71,7 +71,7 @@ def scheduled_events(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the timelines of the services to the report of a failed test."""
+    """Add the timelines of all rehearsals to the report of a failed test."""
     report = yield
     rehearsals = item.stash.get(_rehearsals, None)
     if rehearsals and report.failed and call.excinfo is not None:

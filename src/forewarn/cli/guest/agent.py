@@ -143,7 +143,7 @@ def _with_endpoint(plan: Plan, args: argparse.Namespace) -> Plan:
 
 
 def plan_of(args: argparse.Namespace) -> Plan:
-    """Read the file specified by --config; --name overrides the name in the file."""
+    """Read the file given by --config; --name overrides the name in the file."""
     plan = file.read_plan(Path(args.config))
     return replace(plan, name=args.name or plan.name)
 

@@ -66,7 +66,7 @@ _BEFORE_START = frozenset({HookPoint.PREPARE, HookPoint.UNDO})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Input:
-    """Events to explain, with the time and the VM if the file specifies them."""
+    """The events to explain, and the time and VM if the file contains them."""
 
     events: tuple[ScheduledEvent, ...]
     at: datetime | None = None  # None if the file has no time
@@ -75,7 +75,7 @@ class _Input:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """One event, with its verdict."""
+    """An event and the verdict on it."""
 
     event: ScheduledEvent
     situation: Situation
@@ -145,7 +145,7 @@ def _case(
 
 
 def _read_input(name: str) -> _Input:
-    """Read a document, an event or an audit line; `-` means standard input."""
+    """Read a document, event or audit line from a file; `-` means standard input."""
     where = "standard input" if name == "-" else name
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _this_program() -> tuple[str, ...]:
-    import zipfile  # imported late, because every agent start imports this module
+    import zipfile  # not at the top, to speed up every start of the agent
 
     called = Path(sys.argv[0])
     return program(called, sys.executable, is_archive=zipfile.is_zipfile(called))

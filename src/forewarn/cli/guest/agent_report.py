@@ -80,7 +80,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def report(args: argparse.Namespace) -> int:
-    """List all events, or print one event's story."""
+    """List all events, or print the story of a single event."""
     record, events = _read(_folder(args))
     if args.event is None:
         _write_list(events, json=args.json)
@@ -142,7 +142,7 @@ def _read(folder: Path) -> tuple[AuditLogReader, Mapping[str, EventSummary]]:
 
 
 def _full_id(given: str, events: Mapping[str, EventSummary]) -> str:
-    """Return the full ID of the only event whose ID starts with `given`."""
+    """Return the full ID of the event whose ID starts with `given`."""
     if normalize_event_id(given) in events:
         return events[normalize_event_id(given)].id
     ids = [
@@ -246,7 +246,7 @@ def _story_lines(entries: Iterable[StoryEntry]) -> Iterator[str]:
 
 
 def _paragraph(text: str, indent: int) -> str:
-    """Wrap `text`, but never between a number and its unit."""
+    """Wrap `text`, but never break a line between a number and its unit."""
     return paragraph(_DURATION.sub(lambda match: unbroken(match[0]), text), indent)
 
 

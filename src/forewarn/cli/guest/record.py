@@ -146,7 +146,7 @@ def record(args: argparse.Namespace) -> int:
 
 
 def _earlier_recording(path: Path, *, is_appended: bool) -> Recording | None:
-    """Read the recording to append to; return None if a new one is created."""
+    """Return the recording to append to, or None to create a new one."""
     if not path.exists():
         return None
     if not is_appended:
@@ -212,7 +212,7 @@ class _RecordingSession:
         *,
         as_json: bool,
     ) -> None:
-        """Poll `client`, and write the lines that `recorder` produces to `file`."""
+        """Poll `client`; write the lines from `recorder` to `file`."""
         self._client = client
         self._file = file
         self._recorder = recorder
@@ -223,7 +223,7 @@ class _RecordingSession:
         self._began = time.monotonic()
 
     def run(self, first: Reading, poll: float, seconds: float | None) -> None:
-        """Record what follows `first` until a signal, or for at most `seconds`."""
+        """Record `first` and later changes until a signal, or for at most `seconds`."""
         with self._file:
             self._record(first, poll, seconds)
             self.put([self._recorder.end(self._client.now())])
@@ -271,13 +271,13 @@ class _RecordingSession:
         try:
             self.put(self._recorder.record(first, self._client.now()))
             self._follow(first.tag, poll)
-        except Exception as error:  # top level of the thread: `run` raises it
+        except Exception as error:  # end of the thread; `run` raises the error
             self._problem = error
         finally:
             stop.wake()
 
     def _follow(self, tag: str | None, poll: float) -> None:
-        """Poll until closed; raise only errors that retrying cannot fix."""
+        """Poll until the session closes; raise only errors that retrying cannot fix."""
         failures, pause = 0, 0.0
         while not self._closing.wait(pause):
             began, sent_tag = time.monotonic(), tag
@@ -294,7 +294,7 @@ class _RecordingSession:
             tag, failures = reading.tag, 0
             may_hold = tag is not None and (sent_tag is None or reading.is_held)
             passed = time.monotonic() - began
-            # A held request has already waited for the change.
+            # A held request has already waited, so no pause is needed.
             pause = 0.0 if lines and may_hold else max(0.0, poll - passed)
 
     def _fail(self, error: ForewarnError, failures: int) -> float:
@@ -310,7 +310,7 @@ class _RecordingSession:
 
 
 def recording_line(line: Line, at: datetime) -> str:
-    """Format one line of a recording as text; `at` is its time."""
+    """Format `line`, which was recorded at `at`, as text."""
     return clean(f"{format_time(at)}  {_describe(line)}")
 
 

@@ -120,7 +120,7 @@ def connect(args: argparse.Namespace, **options: Unpack[ClientOptions]) -> Clien
 
 
 def _changes(client: Client, poll: float) -> Iterator[Change]:
-    """Yield changes; fail if the first read fails, but keep trying after that."""
+    """Yield changes. Fail if the first read fails, but retry later reads."""
     document = client.read().document
     assert document is not None  # always sent, because the request had no tag
     last = compare(None, document)

@@ -1,4 +1,4 @@
-"""`forewarn announce`: announce maintenance; shares options with `host` and `vm`."""
+"""`forewarn announce`: announce maintenance. `host` and `vm` share its options."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ EMERGENCY = (
 
 
 def source_option(shown_default: str) -> Option:
-    """Return a command's --source option with this default."""
+    """Return a --source option whose help text shows this default."""
     return Option(
         flag="--source",
         metavar="platform|user",
@@ -110,7 +110,7 @@ _DETAILS = (
     ),
 )
 
-#: Names of options and arguments, and their API field names.
+#: API field names, keyed by the name of the option or argument.
 _KEYS: Mapping[str, str] = {
     "type": "type",
     "vm": "vms",
@@ -173,7 +173,7 @@ def _preview_lines(plain: object, api: ControlApi) -> Iterator[str]:
 
 
 def body_of(args: argparse.Namespace) -> dict[str, object]:
-    """Build the request body from the given options; omit absent ones."""
+    """Build the request body from the options that were given."""
     values = vars(args)
     if values.get("emergency") and not values.get("reason"):
         raise WrongUsage("--emergency requires --reason, which the journal records")
@@ -187,7 +187,7 @@ def body_of(args: argparse.Namespace) -> dict[str, object]:
 
 
 def announcement_lines(plain: object, api: ControlApi) -> Iterator[str]:
-    """Describe what was announced, and suggest next commands."""
+    """Describe what was announced, and suggest the next commands."""
     maintenances = maintenances_from(plain)
     yield from announced_lines(maintenances, api.now())
     yield from next_steps(maintenances)
@@ -200,7 +200,7 @@ def announced_lines(
     verb: str = "announced",
     explained: Sequence[JsonObject] = (),
 ) -> Iterator[str]:
-    """Describe what was announced, one maintenance operation after another."""
+    """Describe each maintenance operation that was announced."""
     for number, (maintenance, waits) in enumerate(
         zip_longest(maintenances, explained), 1
     ):
@@ -210,7 +210,7 @@ def announced_lines(
 
 
 def next_steps(maintenances: Sequence[MaintenanceResponse]) -> Iterator[str]:
-    """Suggest next commands for the first operation."""
+    """Suggest the next commands for the first maintenance operation."""
     if not maintenances:
         return
     maintenance = maintenances[0]

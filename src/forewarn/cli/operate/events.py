@@ -40,7 +40,7 @@ _UNKNOWN_START = "The start time is unknown while the operation is blocked."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verb:
-    """A command on one maintenance operation."""
+    """A command that acts on a single maintenance operation."""
 
     summary: str
     description: str
@@ -154,7 +154,7 @@ def _explain(args: argparse.Namespace) -> int:
 
 
 def _approve(args: argparse.Namespace) -> int:
-    """Approve one event, or all events of a maintenance operation."""
+    """Approve a single event, or all events of a maintenance operation."""
     api = api_of(args)
     maintenance = maintenance_from(api.request("GET", _path(args.id)))
     responses = [
@@ -178,7 +178,10 @@ def _path(any_id: str) -> str:
 
 
 def _chosen(events: Sequence[EventResponse], any_id: str) -> Sequence[EventResponse]:
-    """Return the event with that ID, or else all that are still shown, or else all."""
+    """Return the event with the ID `any_id`.
+
+    If there is none, return all visible events. If no event is visible, return all.
+    """
     named = [item for item in events if (item.id or "").upper() == any_id.upper()]
     return named or [item for item in events if item.status is not None] or events
 
@@ -344,5 +347,5 @@ def _sentences(plain: object) -> Iterator[str]:
 
 
 def _wrapped(sentence: str, indent: int = 2) -> str:
-    """Wrap a sentence, but never inside a command, so that it can be copied."""
+    """Wrap a sentence, but never break a command, so that it can be copied."""
     return paragraph(_COMMAND.sub(lambda match: unbroken(match[0]), sentence), indent)

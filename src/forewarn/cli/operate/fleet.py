@@ -53,7 +53,7 @@ _DISABLED_AFTER = timedelta(hours=24)
 
 #: Keys that only the service sets.
 _READ_ONLY = frozenset({"enabled_since", "last_request", "deallocated"})
-#: Default values that are neither absent, false nor empty.
+#: Default values, except those that are absent, false or empty.
 _DEFAULTS: Mapping[str, str] = {"enabled": "on-demand", "os": "linux"}
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -122,7 +122,7 @@ def _apply(args: argparse.Namespace) -> int:
 
 
 def _read(file: str) -> object:
-    from forewarn.configfile import toml  # imported late: no other command needs it
+    from forewarn.configfile import toml  # not needed by other commands
 
     content = (
         sys.stdin.buffer.read(toml.MAX_BYTES + 1)
@@ -275,9 +275,9 @@ def _export(args: argparse.Namespace) -> int:
 def _without_defaults(
     fleet: Mapping[str, Sequence[Table]],
 ) -> Mapping[str, Sequence[Table]]:
-    """Reduce hosts, groups and VMs to what a fleet file needs to contain.
+    """Return hosts, groups and VMs without anything that a fleet file can omit.
 
-    Default values are omitted, as are groups that exist implicitly for one VM.
+    Default values are omitted, as are groups that exist implicitly for a single VM.
     """
     alone = {str(vm["name"]).lower() for vm in fleet["vms"] if _is_alone(vm)}
     groups = [group for group in fleet["groups"] if not _is_implied(group, alone)]

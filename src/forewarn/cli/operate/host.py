@@ -1,4 +1,4 @@
-"""`forewarn host`: host maintenance, predicted failure, failure and recovery."""
+"""`forewarn host`: maintain a host, or report it as degraded, failed or recovered."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from forewarn.errors import WrongUsage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Command:
-    """One subcommand of `forewarn host`."""
+    """A subcommand of `forewarn host`."""
 
     summary: str
     description: str

@@ -95,7 +95,7 @@ _OPTIONS = (
     Option(flag="--follow", switch=True, help="keep waiting for new entries"),
 )
 
-#: Options that filter by name, and their API field names.
+#: API field names, keyed by the option that filters by them.
 _FILTERS: Mapping[str, str] = {
     "group": "group",
     "vm": "vm",
@@ -206,7 +206,7 @@ def _before(now: datetime, seconds: int, name: str) -> datetime:
 
 
 def _describe(entry: JsonObject) -> str:
-    """Format one journal entry in one or two lines."""
+    """Format a journal entry in one or two lines."""
     parts = [
         f"{entry.text('position'):>5}",
         format_time(entry.time("at")) or "",

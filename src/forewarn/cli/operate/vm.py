@@ -23,7 +23,7 @@ _DETAILS = (announce.DURATION, announce.DESCRIPTION, announce.REASON)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Operation:
-    """One subcommand of `forewarn vm`."""
+    """A subcommand of `forewarn vm`."""
 
     summary: str
     description: str

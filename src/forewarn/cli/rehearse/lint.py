@@ -74,7 +74,7 @@ def _ignored(args: argparse.Namespace) -> Sequence[str]:
 
 
 class _Parts:
-    """Shows the current part of the lint as a step on a `ProgressScreen`."""
+    """Shows the current part of the lint run as a step on a `ProgressScreen`."""
 
     def __init__(self, screen: ProgressScreen) -> None:
         self._screen = screen

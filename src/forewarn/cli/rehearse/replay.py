@@ -152,7 +152,7 @@ def _open(
 
 
 class _Display:
-    """Prints events one line at a time, from several threads."""
+    """Prints the progress of a replay. All methods are thread-safe."""
 
     def __init__(self, stop: StopSignal, *, as_json: bool) -> None:
         self._stop = stop
@@ -179,7 +179,7 @@ class _Display:
         self._is_open.set()
 
     def show(self, line: Line, at: datetime) -> None:
-        """Print a line of the recording, but never before the endpoint."""
+        """Print a line of the recording, after the endpoint has been printed."""
         self._is_open.wait()
         self._write(
             recording_line(line, at), {"at": at.isoformat(), **plain_line(line)}

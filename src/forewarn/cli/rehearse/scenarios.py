@@ -28,7 +28,7 @@ def check(given: Sequence[str], *, as_json: bool) -> int:
 
 
 def _check(file: str) -> tuple[Mapping[str, object], str]:
-    """Return one file's result, as JSON and as text."""
+    """Check a single file; return the result as JSON and as text."""
     try:
         scenario = parser.load_scenario(file)
     except (FaultyFile, NotFound) as error:
@@ -50,7 +50,7 @@ def _summary(scenario: Scenario) -> dict[str, object]:
 
 
 def _count_expectations(scenario: Scenario) -> int:
-    """Count all expectations: the initial poll, those in steps, and permanent ones."""
+    """Count all expectations, including the initial poll and those in `throughout`."""
     always = scenario.throughout
     nothing = Throughout(keeps_running=False)
     permanent = [
@@ -75,7 +75,7 @@ def list_bundled(*, as_json: bool) -> int:
 
 
 def show(name: str) -> int:
-    """Print a bundled scenario, as a starting point for your own."""
+    """Print a bundled scenario, which users can adapt."""
     write(parser.bundled_file(name).read_text(encoding="utf-8").rstrip("\n"))
     return 0
 

@@ -1,4 +1,4 @@
-"""Terminal handling for rehearsals: progress, result files, logs, clean exit."""
+"""Terminal handling for rehearsals: progress, result files, logs and clean exits."""
 
 import argparse
 import logging
@@ -27,10 +27,10 @@ _INTERVAL = 0.5  # seconds between updates
 
 
 class ProgressScreen:
-    """A progress display; this one shows nothing."""
+    """The base class of progress displays, which shows nothing itself."""
 
     def begin(self, number: int, what: str) -> None:
-        """Show that a step begins."""
+        """Show that a step is starting."""
 
     def end(self, result: "StepResult") -> None:
         """Show the result of a step."""
@@ -45,13 +45,13 @@ def screen_of(args: argparse.Namespace, steps: int) -> ProgressScreen:
 
 
 def screen_on(stream: IO[str], steps: int) -> ProgressScreen:
-    """Show progress on `stream`: a live line on a terminal, otherwise a log."""
+    """Return a display for `stream`: a live line on a terminal, otherwise a log."""
     kind = _ProgressLine if stream.isatty() else _ProgressLog
     return kind(stream, steps)
 
 
 class _ProgressLog(ProgressScreen):
-    """Writes one line for each finished step that was reached."""
+    """Writes a line when a step has finished, unless the step was not reached."""
 
     def __init__(self, stream: IO[str], steps: int) -> None:
         self._stream = stream
@@ -65,7 +65,7 @@ class _ProgressLog(ProgressScreen):
 
 
 class _ProgressLine(ProgressScreen):
-    """One live line: the current step and how long it has been running."""
+    """A live line that shows the current step and how long it has been running."""
 
     def __init__(self, stream: IO[str], steps: int) -> None:
         self._stream = stream
@@ -99,7 +99,7 @@ class _ProgressLine(ProgressScreen):
 
 
 def _width(stream: IO[str]) -> int:
-    """Return the terminal's width; lines that wrap could not be erased."""
+    """Return the terminal's width, because a line that wraps cannot be erased."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or columns()
     except OSError:
@@ -160,9 +160,9 @@ def write_part(title: str, lines: Sequence[str]) -> None:
 
 
 def prepare_process() -> None:
-    """Keep the service's log off the terminal, and exit cleanly on signals.
+    """Hide the service's log, and exit cleanly on SIGTERM and SIGHUP.
 
-    The verdict contains the relevant parts of the log. SIGTERM and SIGHUP also stop the
+    The verdict contains the relevant parts of the log. A clean exit also stops the
     program.
     """
     logging.getLogger("forewarn").addHandler(logging.NullHandler())

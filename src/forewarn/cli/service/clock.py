@@ -10,7 +10,7 @@ from forewarn.cli.output import format_time, write_response
 from forewarn.cli.responses import object_from
 from forewarn.cli.values import read_time_or_duration
 
-_TIMEOUT = 3600.0  # seconds; everything that becomes due along the way runs first
+_TIMEOUT = 3600.0  # seconds; the service first runs everything that becomes due
 
 _ADVANCE = """\
 Advance the manual clock by a duration (15m, 1h30m) or to a time

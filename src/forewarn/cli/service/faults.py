@@ -23,7 +23,7 @@ All durations are in real time, regardless of the service's clock."""
 _CLEAR = """\
 Clear one fault or all faults. Stopping the service also clears all faults."""
 
-#: Option names and their API field names.
+#: API field names, keyed by option name.
 _FIELDS: Mapping[str, str] = {
     "on": "on",
     "vm": "vms",

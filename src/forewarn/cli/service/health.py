@@ -71,7 +71,7 @@ def _readiness(api: ControlApi, until: float) -> JsonObject:
 
 
 def _is_final(error: ForewarnError) -> bool:
-    """Return whether retrying cannot change the response."""
+    """Return whether retrying would get the same response."""
     return isinstance(error, Refused) and error.status < 500
 
 

@@ -1,4 +1,4 @@
-"""`forewarn notify`: list notification targets, or send a webhook a test."""
+"""`forewarn notify`: list notification targets, or send a test to a webhook."""
 
 import argparse
 import time

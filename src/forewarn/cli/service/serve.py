@@ -34,10 +34,10 @@ specified with --config.
 
 _log = logging.getLogger(__name__)
 
-_FEWEST_FILES = 64  # the minimum with which everything works
+_FEWEST_FILES = 64  # with fewer, some features would fail
 _LEAST_MEMORY = 512 << 20  # bytes of address space; with less, some starts fail
 _CHECK = 5.0  # seconds between two checks for threads that have ended
-_STOP_LIMIT = 4.0  # seconds before a hanging stop, as on a slow disk, is cut short
+_STOP_LIMIT = 4.0  # seconds after which the process exits even if stopping hangs
 
 
 def register(subcommands: options.Subcommands) -> None:
@@ -117,20 +117,20 @@ def _serve(config: Config, *, as_json: bool) -> NoReturn:
                 if ended := service.ended_threads():
                     _give_up(ended)
             _limit_stop()
-        _exit(0)  # while further signals are still handled
+        _exit(0)  # inside the block, so that further signals are still handled
 
 
 def _give_up(ended: Sequence[str]) -> NoReturn:
-    """Exit immediately, as in a crash, so that the service manager restarts it."""
+    """Exit immediately with an error, so that the service manager restarts forewarn."""
     _log.critical("a service thread ended unexpectedly: %s; exiting", ", ".join(ended))
     _exit(1)
 
 
 def _limit_stop() -> None:
-    """Exit soon even if the stop hangs; acknowledged changes are already committed."""
+    """Exit soon even if stopping hangs. Acknowledged changes are already committed."""
     timer = Timer(_STOP_LIMIT, _cut_stop_short)
     timer.daemon = True
-    with suppress(RuntimeError):  # out of threads: the stop has no time limit
+    with suppress(RuntimeError):  # no thread available; stopping has no time limit
         timer.start()
 
 
@@ -145,14 +145,14 @@ def _cut_stop_short() -> None:
 
 
 def _exit(code: int) -> NoReturn:
-    """Exit without interpreter shutdown, which takes ten times as long as the stop."""
+    """Exit without interpreter shutdown, which takes ten times as long as stopping."""
     logging.shutdown()
     sys.stdout.flush()
     os._exit(code)
 
 
 def _allow_many_files() -> None:
-    """Raise the open file limit to its maximum, because each connection is a file.
+    """Raise the open file limit to the maximum, because connections count as files.
 
     Raise `CannotStart` if the maximum is too low.
     """
@@ -200,6 +200,6 @@ def _start_log(config: Config) -> None:
     log_to_stderr(config.log_format, config.log_level, text)
     for library in ("alembic", "uvicorn"):
         logging.getLogger(library).setLevel(logging.WARNING)
-    # Its warnings about lost connections duplicate errors that we report.
+    # psycopg warns about lost connections, which we already report as errors.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
     logging.getLogger(NOTIFICATIONS).setLevel(logging.INFO)  # at any log level

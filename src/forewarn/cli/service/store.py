@@ -137,7 +137,7 @@ def _upgrade(args: argparse.Namespace) -> int:
 
 
 def _backup(args: argparse.Namespace) -> int:
-    """Copy a SQLite database; for any other, show the backup command."""
+    """Copy a SQLite database; for other databases, show the backup command."""
     url, target = _url(args), Path(args.file)
     if url == "memory":
         raise InvalidInput(f"nothing to back up: {_MEMORY}")

@@ -100,9 +100,9 @@ def _create(args: argparse.Namespace) -> int:
     if args.json:
         write_json(api.request("POST", "/v1/tokens", body))
         return 0
-    now = api.now()  # requested first: if this failed later, the token would be lost
+    now = api.now()  # first, because a failure after the POST would lose the token
     token = object_from(api.request("POST", "/v1/tokens", body))
-    # The token alone is on standard output, for $(forewarn token create ...).
+    # Only the token goes to standard output, for $(forewarn token create ...).
     about = (
         f"Created token {token.text('name')} ({_role(token)}), {_validity(token, now)}."
     )

@@ -1,1 +1,1 @@
-"""Linter for programs that use Scheduled Events: course, rules and report."""
+"""A linter for programs that use Scheduled Events: course, rules and report."""

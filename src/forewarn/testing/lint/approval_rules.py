@@ -84,7 +84,7 @@ def _nothing(evidence: Evidence) -> RuleResult:
 
 
 def _needs_work(event: AnnouncedEvent, vm: str) -> bool:
-    """Return whether an immediate approval is wrong for this event."""
+    """Return whether the VM must prepare for this event before approving it."""
     is_planned = event.source == EventSource.PLATFORM
     return is_planned and event.type == EventType.REBOOT and vm in event.resources
 

@@ -1,4 +1,4 @@
-"""The course of a lint: the parts played to the program, in order."""
+"""The course of a lint run: the situations that the program goes through."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from forewarn.testing.rehearsal.program import Program
 _PAUSES = 4  # polling intervals in which the program must react
 _MIN_POLLS = 3  # polls that are enough to determine the polling interval
 
-_LATER = "2h"  # notice for other VMs' events, so that they start after the lint
+_LATER = "2h"  # notice for other VMs' events, so that they start after the lint run
 _AFTER_WORK = "1m"  # long enough for started events to end
 _SILENCE = "25h"
 
@@ -52,11 +52,11 @@ class LintPace:
     min_patience: float = 8.0
     max_patience: float = 20.0
     moment: float = 1.0  # for the program to crash, approve or poll again
-    refusal: float = 3.5  # how long 429 is returned
+    refusal: float = 3.5  # how long the response is 429
 
 
 class LintCourse:
-    """Plays the parts and records when each was played."""
+    """Plays all parts to a program, and records when each was played."""
 
     def __init__(
         self,
@@ -67,7 +67,10 @@ class LintCourse:
         deadline: float,
         begin: Callable[[CoursePart], None],
     ) -> None:
-        """Play to `program` until `deadline`; call `begin` before each part."""
+        """Prepare a course for `program`.
+
+        `begin` is called before each part. The course ends no later than `deadline`.
+        """
         self._rehearsal = rehearsal
         self._program = program
         self._pace = pace
@@ -151,7 +154,7 @@ class LintCourse:
         return True
 
     def _quiet_for(self) -> float:
-        """Return the seconds left until the polling interval is known."""
+        """Return how many more seconds to wait for the polling interval."""
         pace, times = self._pace, [poll.since for poll in self._polls]
         if len(times) >= _MIN_POLLS:
             length = pace.shortest_quiet
@@ -183,7 +186,7 @@ class LintCourse:
         documents = self._rehearsal.observer.shown
         seen = [shown.at for shown in documents if has_started(shown)]
         part, began = self._began[-1]
-        self._began[-1] = (part, min([*seen, began]))  # if the program approved earlier
+        self._began[-1] = (part, min([*seen, began]))  # if approved earlier
         return self._wait_shown(has_started) and self._pause()
 
     def _reboot(self) -> bool:
@@ -229,7 +232,7 @@ class LintCourse:
         return True
 
     def _afterwards(self) -> bool:
-        """Wait until a new poll succeeds."""
+        """Wait until a new poll succeeds; return whether one did."""
         since = time.monotonic()
         return self._wait(
             lambda: any(_is_good(e) and e.since >= since for e in self._polls),
@@ -252,14 +255,14 @@ class LintCourse:
         return not self._program.is_running or time.monotonic() >= self._deadline
 
     def _wait_shown(self, is_it: Callable[[ShownDocument], bool]) -> bool:
-        """Wait until the program has received this part's document."""
+        """Wait until the program receives the document that `is_it` accepts."""
         since, shown = self._began[-1][1], self._rehearsal.observer.shown
         return self._wait(
             lambda: any(e.at >= since and is_it(e) for e in [*shown]), self._patience
         )
 
     def _wait_fault(self, kind: FaultKind) -> bool:
-        """Wait until a fault of this kind hits one of the program's polls."""
+        """Wait until a fault of this kind affects one of the program's polls."""
         since = self._began[-1][1]
         return self._wait(
             lambda: any(e.fault == kind and e.at >= since for e in self._polls),
@@ -267,7 +270,7 @@ class LintCourse:
         )
 
     def _pause(self, until: Callable[[], bool] = lambda: False) -> bool:
-        """Give the program a moment to react to what it received."""
+        """Wait a moment, so that the program can react; return True."""
         self._wait(until, self._pace.moment)
         return True
 

@@ -1,4 +1,4 @@
-"""Evidence about a program, observed from outside: requests, documents and its exit.
+"""Evidence about a program: its requests, its exit and the documents it received.
 
 All times are on the monotonic clock.
 """
@@ -17,12 +17,12 @@ _DOCUMENT = "/metadata/scheduledevents"
 
 
 class CoursePart(StrEnum):
-    """The parts of a lint, in the order in which they are played."""
+    """The parts of a lint run, in the order in which they are played."""
 
     text: str  # shown as progress
 
     def __new__(cls, value: str, text: str) -> Self:
-        """Define a part by its row in the table below."""
+        """Create a part from its value and its description."""
         part = str.__new__(cls, value)
         part._value_ = value
         part.text = text
@@ -61,7 +61,7 @@ class CourseSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnouncedEvent:
-    """An event announced by the lint."""
+    """An event that was announced by the linter."""
 
     id: str
     type: str
@@ -94,12 +94,12 @@ class ProgramExit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """All observations of one program."""
+    """Everything observed about a program."""
 
     vm: str  # the VM in which the program runs
     began: float
     until: float  # end of the observation
-    patience: float = 8.0  # seconds without a poll until it counts as stopped
+    patience: float = 8.0  # seconds without a poll before polling counts as stopped
     requests: Sequence[RequestRecord] = ()
     forwarded: int = 0  # number of requests with X-Forwarded-For
     shown: Sequence[ShownDocument] = ()
@@ -128,9 +128,9 @@ class Evidence:
 
     @property
     def pause(self) -> float | None:
-        """The longest time between two polls while nothing was announced, in seconds.
+        """The longest time between two polls before the first announcement, in seconds.
 
-        None if there were fewer than two polls.
+        The value is None if there were fewer than two polls.
         """
         return longest_pause(self.polls_in(CoursePart.QUIET))
 
@@ -145,14 +145,14 @@ class Evidence:
         return next((played for played in self.spans if played.part is part), None)
 
     def part_at(self, at: float) -> CoursePart | None:
-        """Return the part played at time `at`, or None if there was none."""
+        """Return the part that was played at time `at`, or None if there was none."""
         return next((played.part for played in self.spans if played.has(at)), None)
 
     # --- progress ------------------------------------------------------------
 
     @property
     def last_part(self) -> CoursePart | None:
-        """The part in which the last poll got its response; None without polls."""
+        """The part during which the last poll received its response, if any."""
         polls = self.polls
         return self.part_at(polls[-1].at) if polls else None
 

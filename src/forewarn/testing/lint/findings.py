@@ -1,4 +1,4 @@
-"""Lint findings: one per rule, each with an outcome and a severity."""
+"""Lint findings, one for each rule, with their outcomes and severities."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class LintRule:
     severity: Severity
     hurts: str  # the consequence, as one sentence
     remedy: str  # the remedy, as one sentence
-    facts: tuple[str, ...]  # facts in docs/reference/wire.md that it is based on
+    facts: tuple[str, ...]  # facts in docs/reference/wire.md that justify it
     check: Callable[[Evidence], RuleResult]
 
 

@@ -1,4 +1,4 @@
-"""Observer of a lint: records the documents that the program receives."""
+"""The observer of a lint run, which records the documents the program receives."""
 
 import json
 import time
@@ -16,7 +16,7 @@ from forewarn.testing.lint.evidence import ShownDocument, is_for_events
 from forewarn.testing.rehearsal.observer import RehearsalObserver
 from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
-#: The ID of the only event in that document.
+#: The ID of the only event in the future document.
 FUTURE_EVENT = "00000000-0000-4000-8000-000000000000"
 _FUTURE_TYPE = "Hibernate"
 
@@ -25,7 +25,7 @@ _OK = b"HTTP/1.1 200 OK"
 
 
 class LintObserver(RehearsalObserver):
-    """Records which documents a program receives.
+    """Records the documents that a program receives.
 
     The metadata loop records requests. Another thread reads the attributes and is
     notified after each change.
@@ -69,7 +69,7 @@ class LintObserver(RehearsalObserver):
         return super().intercept(request, body)
 
     def finished(self, record: RequestRecord) -> None:
-        """Record which document was sent."""
+        """Record the document that was sent."""
         is_given = record.status == 200 and record.fault is None
         if is_given and record.method == "GET" and is_for_events(record):
             self._record_document(record)
@@ -114,7 +114,7 @@ def _ids(events: list[ScheduledEvent], status: EventStatus) -> frozenset[str]:
 def _future_document(
     vm: str, incarnation: int, version: ApiVersion, now: datetime
 ) -> bytes:
-    """Build a document as a future version might: more fields, and a new event type."""
+    """Build a document with the new fields and event type of a fictitious version."""
     event = ScheduledEvent(
         id=FUTURE_EVENT,
         type=_FUTURE_TYPE,
@@ -129,7 +129,7 @@ def _future_document(
 
 
 class LintRehearsal(Rehearsal):
-    """A rehearsal that also records which documents the program receives."""
+    """A rehearsal that also records the documents that the program receives."""
 
     observer: LintObserver
 

@@ -168,7 +168,7 @@ def _most_per_second(moments: Sequence[float]) -> int:
 
 
 def _rate(number: int, length: float) -> float:
-    """Return requests per second; a period of less than a second counts as a second."""
+    """Return requests per second; `length` counts as at least one second."""
     return (number - 1) / max(length, 1.0)
 
 

@@ -31,7 +31,7 @@ def reasons(linted: LintResult) -> Iterator[tuple[str, str, str]]:
 
 
 def summary(linted: LintResult, *, is_strict: bool = False) -> str:
-    """Summarize the lint in one sentence."""
+    """Summarize the lint run in a single sentence."""
     word = "FAILED" if has_failed(linted.findings, is_strict=is_strict) else "PASSED"
     counts_by_severity = Counter(
         finding.severity for finding in linted.findings if finding.is_found
@@ -77,7 +77,7 @@ def as_json(linted: LintResult, *, is_strict: bool = False) -> dict[str, object]
 
 
 def as_junit(linted: LintResult, *, is_strict: bool = False) -> str:
-    """Format each rule as a test case in JUnit XML, which most CI systems show."""
+    """Format each rule as a test case in JUnit XML, which most CI systems support."""
     cases = [_case(finding, is_strict=is_strict) for finding in linted.findings]
     return junit_text(_SUITE, cases, seconds=linted.seconds, output=linted.output)
 

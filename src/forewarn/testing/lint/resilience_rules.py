@@ -76,7 +76,7 @@ def _survives(
     remedy: str,
     facts: tuple[str, ...],
 ) -> Sequence[LintRule]:
-    """Return the rules for surviving `what`, which the program receives in `part`."""
+    """Return rules requiring that the program survive `what`, sent during `part`."""
     return [
         LintRule(
             id=f"{verb}-after-{part.replace(' ', '-')}",

@@ -1,4 +1,4 @@
-"""Linter: plays the course to a program, and applies all rules to the evidence."""
+"""The linter: plays the course to a program and applies all rules."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +19,8 @@ RULES: Sequence[LintRule] = (
 
 _VMS = ("vm-0", "vm-1", "vm-2")  # the program runs in the first VM
 
-#: Enabled on demand, so that the incarnation restarts after a day without polls.
+#: The group is enabled on demand, so that the incarnation restarts after a day without
+#: polls.
 _FLEET: dict[str, object] = {
     "hosts": [{"name": f"host-{number}"} for number in range(3)],
     "groups": [{"name": "lint", "kind": "availability-set"}],
@@ -36,7 +37,7 @@ class LintTrial:
 
     command: Sequence[str]
     metadata: str = "127.0.0.1:0"
-    timeout: float = 60.0  # seconds of real time for the whole lint
+    timeout: float = 60.0  # seconds of real time for the whole lint run
     output: str | None = None  # file for the program's output; None: keep only its end
     ignored: Sequence[str] = ()  # IDs of rules to skip
     pace: LintPace = field(default_factory=LintPace)
@@ -44,7 +45,7 @@ class LintTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintResult:
-    """The result of a lint."""
+    """The result of a lint run."""
 
     findings: Sequence[Finding]
     evidence: Evidence
@@ -83,6 +84,6 @@ def _finding(rule: LintRule, evidence: Evidence) -> Finding:
 
 
 def has_failed(findings: Sequence[Finding], *, is_strict: bool = False) -> bool:
-    """Return whether CI should fail: on any error or, if `is_strict`, any warning."""
+    """Return whether there is an error or, if `is_strict` is True, a warning."""
     bad = {Severity.ERROR, Severity.WARNING} if is_strict else {Severity.ERROR}
     return any(finding.is_found and finding.severity in bad for finding in findings)

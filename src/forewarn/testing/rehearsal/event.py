@@ -1,4 +1,4 @@
-"""An event in a rehearsal: its state, its actions, and assertions that wait."""
+"""An event in a rehearsal, with its state, actions and assertions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from forewarn.protocol.types import EventSource, EventStatus, EventType
 from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
 from forewarn.testing.rehearsal.timeline import timeline_of
 
-#: The actor in the journal.
+#: The actor that the journal shows for the actions of a test.
 BY = "rehearsal"
 
 _SEEN_WITHIN = "10s"  # real time, for a program that polls every second
@@ -33,7 +33,7 @@ _OVER: Mapping[Phase, str] = {
 
 
 class RehearsedEvent:
-    """One event in a test; its properties always reflect the current state."""
+    """An event in a test. Its properties always reflect the current state."""
 
     def __init__(
         self,
@@ -81,14 +81,14 @@ class RehearsedEvent:
 
     @property
     def status(self) -> EventStatus | None:
-        """Scheduled or Started, as VMs see it; None once they no longer see it."""
+        """The status that VMs see, or None if they no longer see the event."""
         maintenance = self.maintenance
         is_there = maintenance.event(self.id).withdrawn_at is None
         return STATUS.get(maintenance.phase) if is_there else None
 
     @property
     def source(self) -> EventSource:
-        """Platform or User."""
+        """The source of the event: Platform or User."""
         return self.maintenance.source
 
     @property
@@ -123,7 +123,7 @@ class RehearsedEvent:
 
     @property
     def approved_by(self) -> str | None:
-        """The VM or token that approved the event; None if not approved."""
+        """The VM or token that approved the event, or None if it is not approved."""
         return self._event.approved_by
 
     @property
@@ -146,13 +146,14 @@ class RehearsedEvent:
         self._engine.cancel(self._maintenance_id, by=BY, reason=reason)
 
     def complete(self) -> None:
-        """Report the work as done; the event ends after Started was shown long
-        enough.
+        """Report the work as done.
+
+        The event ends once Started has been shown long enough.
         """
         self._engine.complete(self._maintenance_id, by=BY)
 
     def approve(self, by: str) -> None:
-        """Approve the event as another VM in the group."""
+        """Approve the event as the VM `by`, which must be in the group."""
         self._engine.approve_as_vm(by, [self.id])
 
     # --- assertions ----------------------------------------------------------
@@ -160,7 +161,7 @@ class RehearsedEvent:
     def wait_seen(
         self, by: str | None = None, within: str | float | timedelta = _SEEN_WITHIN
     ) -> None:
-        """Wait, in real time, until `by` (or any VM) has received the event."""
+        """Wait, in real time, until `by` (default: any VM) has received the event."""
         __tracebackhide__ = True
         name = None if by is None else self._vm(by)
 
@@ -176,8 +177,9 @@ class RehearsedEvent:
     def assert_approved(
         self, within: str | float | timedelta = _APPROVED_WITHIN, by: str | None = None
     ) -> None:
-        """Wait, in real time, until the event is approved; fail early if it cannot
-        be.
+        """Wait, in real time, until the event is approved.
+
+        Fail early if it can no longer be approved.
         """
         __tracebackhide__ = True
         if by is not None and not self.is_approved:
@@ -194,7 +196,7 @@ class RehearsedEvent:
     def assert_not_approved(
         self, within: str | float | timedelta = _UNAPPROVED_FOR
     ) -> None:
-        """Fail if the event is approved now or within the given real time."""
+        """Fail if the event is already approved or becomes so within this real time."""
         __tracebackhide__ = True
         wait_until(
             self._engine,
@@ -205,7 +207,7 @@ class RehearsedEvent:
         )
 
     def assert_not_approved_before(self, mark: str) -> None:
-        """Fail unless `mark` was made between announcement and approval."""
+        """Fail unless `mark` was made after the announcement, before any approval."""
         __tracebackhide__ = True
         announced, approved = self.announced_at(), self.approved_at()
         reason = too_early(self._name, self._observer.marks, mark, announced, approved)
@@ -245,7 +247,7 @@ class RehearsedEvent:
 
 
 def duration_text(within: str | float | timedelta) -> str:
-    """Format a duration the way tests write it."""
+    """Format a duration as it is written in tests, for example "30s"."""
     return exact_duration(parse_duration(within))
 
 
@@ -257,9 +259,9 @@ def wait_until(
     *,
     until: Callable[[], bool] | None = None,
 ) -> None:
-    """Wait until there is no `problem`; raise AssertionError if one remains.
+    """Wait until `problem` returns None; raise AssertionError if it never does.
 
-    `until` replaces this condition for problems that can appear later.
+    If `until` is given, wait for that instead, and then check `problem`.
     """
     __tracebackhide__ = True  # show failures at the test's own line
     is_settled = until or (lambda: problem() is None)
@@ -275,7 +277,10 @@ def wait_until(
 def not_approved_by(
     maintenance: Maintenance, event_id: str, by: str | None, within: str
 ) -> str | None:
-    """Explain why the event is not approved by `by`; return None if it is approved."""
+    """Explain why an event is not approved; return None if it is approved.
+
+    If `by` is not None, the event must have been approved by that VM or token.
+    """
     event, name = maintenance.event(event_id), _name_of(maintenance, event_id)
     if event.approved_at is not None:
         who = _who(maintenance, event_id)
@@ -291,7 +296,7 @@ def not_approved_by(
 
 
 def what_approved(maintenance: Maintenance, event_id: str) -> str | None:
-    """Explain who approved an event; return None if it is not approved."""
+    """Describe who or what approved an event; return None if it is not approved."""
     if maintenance.event(event_id).approved_at is None:
         return None
     who = _who(maintenance, event_id)
@@ -305,7 +310,7 @@ def too_early(
     announced: float,
     approved: float | None,
 ) -> str | None:
-    """Explain why the approval came before the mark `wanted`; None if it did not."""
+    """Explain why the mark `wanted` does not precede the approval, or return None."""
     times = [mark.at for mark in marks if mark.name == wanted]
     fresh = [at for at in times if at >= announced]
     if fresh and (approved is None or min(fresh) <= approved):

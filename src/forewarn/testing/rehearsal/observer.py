@@ -1,6 +1,6 @@
-"""Observer of a rehearsal: records requests, responses, marks, commits and their times.
+"""The observer of a rehearsal, which records requests, marks and commits.
 
-Times are on the monotonic clock. Each observation wakes all waiters, which then check
+Times are on the monotonic clock. Each observation wakes all waiting threads. They check
 their conditions without holding the lock, so that the metadata loop never waits for a
 store.
 """
@@ -26,7 +26,7 @@ _LONGEST_WAIT = 3600.0  # seconds; longer waits could overflow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A point in time named by the program or the test."""
+    """A point in time that the program or the test has named."""
 
     name: str
     at: float
@@ -50,7 +50,7 @@ class RehearsalObserver:
     # --- recording -----------------------------------------------------------
 
     def opened(self, clock: Clock, directory: Directory) -> None:
-        """Record the time of `clock` from now on."""
+        """Read the service's time from `clock` from now on."""
         del directory
         self._clock = clock
 
@@ -96,7 +96,7 @@ class RehearsalObserver:
             self._record_time(at)
 
     def wake(self) -> None:
-        """Wake all waiters."""
+        """Wake all waiting threads."""
         with self._changed:
             self._wake()
 
@@ -129,7 +129,7 @@ class RehearsalObserver:
 
     @property
     def unanswered(self) -> Sequence[tuple[str | None, float]]:
-        """VM and arrival time of each request that is held or was disconnected."""
+        """The VM and arrival time of each request that has received no response."""
         with self._changed:
             answered = {entry.since for entry in self._requests}
             return [entry for entry in self._arrivals if entry[1] not in answered]
@@ -141,12 +141,15 @@ class RehearsalObserver:
             return (*self._marks,)
 
     def committed_at(self, position: int) -> float:
-        """Return when the existing journal entry at `position` was committed."""
+        """Return when the journal entry at `position` was committed.
+
+        The entry must exist.
+        """
         with self._changed:
             known = next((at for to, at in self._commits if to >= position), None)
             if known is not None:
                 return known
-            at = self._monotonic()  # just now: `committed` is about to be called
+            at = self._monotonic()  # `committed` is about to be called
             self._commits.append((position, at))
             return at
 
@@ -161,9 +164,7 @@ class RehearsalObserver:
         return times[-1] if times else None
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait for `condition`, at most `seconds` (real time); return whether it
-        holds.
-        """
+        """Wait at most `seconds` for `condition`; return whether it holds."""
         deadline = self._monotonic() + seconds
         while True:
             with self._changed:

@@ -1,4 +1,4 @@
-"""Options of a rehearsal in the form that tests use: announcements, faults, fleets."""
+"""Options of a rehearsal, as written in tests: announcements, faults and fleets."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -29,7 +29,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 class AnnouncementOptions(TypedDict, total=False):
-    """Options of an announcement besides its type and VMs."""
+    """The options of an announcement, except its type and VMs."""
 
     host: str
     group: str
@@ -74,7 +74,7 @@ def order_of(
 
 
 class FaultOptions(TypedDict, total=False):
-    """Options of a fault besides its kind; all times are real."""
+    """The options of a fault, except its kind. All durations are in real time."""
 
     on: str
     vms: Sequence[str]
@@ -102,7 +102,7 @@ def fault_from(kind: str, options: FaultOptions) -> Fault:
 
 
 def _number(name: str, given: _Number | None, kind: type[_Number]) -> _Number | None:
-    """Reject values of other types, because not all tests are type-checked."""
+    """Return `given`; reject wrong types, because tests may not be type-checked."""
     if given is None or (isinstance(given, kind | int) and given is not True):
         return given
     expected = "a whole number" if kind is int else "a number"
@@ -113,7 +113,7 @@ def _number(name: str, given: _Number | None, kind: type[_Number]) -> _Number | 
 
 
 def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
-    """Read the fleet from `source`, or build one enabled group with `vms`."""
+    """Read the fleet from `source`, or build a single enabled group with `vms`."""
     if isinstance(vms, str) or not isinstance(vms, Iterable):
         raise InvalidInput(f"vms must be a list of names, such as [{vms!r}]")
     if vms and source is not None:
@@ -147,7 +147,7 @@ def vm_of(fleet: Fleet, name: str | None) -> str:
     return by_key[name.lower()]
 
 
-@cache  # used by most tests in a run
+@cache  # parsed only once, because most tests use it
 def _demo() -> Fleet:
     return fleet_file.read_fleet(toml.load(resources.files("forewarn") / _DEMO), _DEMO)
 

@@ -17,7 +17,7 @@ _PART = (str, bytes, os.PathLike)  # types of the parts of a command
 
 
 class Program:
-    """A process in its own session, so that its child processes end with it."""
+    """A process in its own session, so that its child processes are stopped with it."""
 
     def __init__(
         self,
@@ -28,11 +28,11 @@ class Program:
         on_end: Callable[[], None] = lambda: None,
         grace: float = 3.0,
     ) -> None:
-        """Run `command` with `environment` added; call `on_end` when the program has
-        ended.
+        """Run `command` with the additional environment variables in `environment`.
 
-        Output goes to the file `output`, or to a temporary file if that is None.
-        Stopping sends SIGTERM, and SIGKILL `grace` seconds later.
+        When the program has ended, `on_end` is called. Output goes to the file
+        `output`, or to a temporary file if that is None. To stop the program, SIGTERM
+        is sent, followed by SIGKILL after `grace` seconds.
         """
         self._command = command
         self._environment = environment
@@ -42,10 +42,10 @@ class Program:
         self._file: IO[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: Thread | None = None
-        self.written = ""  # the end of its output, once stopped
+        self.written = ""  # the end of the output; empty until stopped
         self.began = 0.0  # monotonic
         self.ended: float | None = None  # monotonic; None while running
-        self.code: int | None = None  # negative: a signal; None while running
+        self.code: int | None = None  # exit code; if negative, a signal
 
     def __enter__(self) -> "Program":
         """Start the program."""
@@ -84,8 +84,9 @@ class Program:
             ) from error
 
     def _wait(self) -> None:
-        """Wait for the program to end, without reaping it so that its PID stays its
-        own.
+        """Wait for the program to end, but do not reap it yet.
+
+        Until it is reaped, no other process can get its PID.
         """
         assert self._process is not None
         end = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
@@ -110,7 +111,7 @@ class Program:
             self._thread.join(self._grace)
         finally:  # even after a second Ctrl-C
             self._signal(signal.SIGKILL)  # even processes that outlive their parent
-        self._thread.join()  # before the PID, which the thread uses, is released
+        self._thread.join()  # before `wait` releases the PID, which the thread uses
         self._process.wait()
         self.written = self.tail()
         self._file.close()
@@ -125,7 +126,7 @@ class Program:
         if self._file is None or self._file.closed:
             return self.written
         number = self._file.fileno()
-        size = os.fstat(number).st_size  # a seek would move where the program writes
+        size = os.fstat(number).st_size  # a seek would change where the program writes
         data = os.pread(number, _TAIL, max(0, size - _TAIL))
         return data.decode(errors="replace").strip()
 

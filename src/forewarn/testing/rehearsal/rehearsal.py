@@ -1,4 +1,4 @@
-"""A rehearsal: a private in-process service with a memory store and manual clock."""
+"""A rehearsal: a private, in-memory service with a manual clock."""
 
 import os
 import secrets
@@ -40,10 +40,10 @@ from forewarn.testing.rehearsal.options import (
 from forewarn.testing.rehearsal.program import Program
 from forewarn.testing.rehearsal.timeline import journal_of, timeline_of
 
-#: Settings that a rehearsal sets itself or has arguments for.
+#: Settings that are either fixed or available as arguments of a rehearsal.
 _RESERVED = frozenset({"clock", "default_vm", "fleet", "metadata", "seed"})
 
-_MAX_STEPS = 10_000  # clock steps; more would be an endless loop
+_MAX_STEPS = 10_000  # clock steps; more are treated as an endless loop
 
 
 class Rehearsal:
@@ -64,9 +64,10 @@ class Rehearsal:
         metadata: str = "127.0.0.1:0",
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        """Serve `fleet` or a group with `vms`; the program runs in `vm`.
+        """Serve `fleet`, or a group with `vms`, to a program in the VM `vm`.
 
-        By default, it runs in web-0 of the demo fleet. `settings` are service settings.
+        By default, the program runs in web-0 of the demo fleet. `settings` are service
+        settings.
         """
         self._opened_in: int | None = None  # process ID; None if not open
         self.fleet: Fleet = fleet_of(fleet, vms)
@@ -80,7 +81,7 @@ class Rehearsal:
             config, self._token, is_guest=True, fleet=self.fleet, observer=self.observer
         )
         self._was_opened = False
-        self._control_lock = Lock()  # concurrent callers start only one
+        self._control_lock = Lock()  # so that concurrent callers start only one server
 
     def _make_observer(self) -> RehearsalObserver:
         return RehearsalObserver()
@@ -102,21 +103,21 @@ class Rehearsal:
         self.close()
 
     def open(self) -> None:
-        """Start the service; return when it accepts requests."""
+        """Start the service; return once it accepts requests."""
         if self._was_opened:
             raise Conflict("a rehearsal can only be opened once; create another one")
         self._service.open()
         self._opened_in, self._was_opened = os.getpid(), True
 
     def close(self) -> None:
-        """Stop the service; do nothing in a forked child, where it does not run."""
+        """Stop the service; do nothing in a forked child, which has no service."""
         if self._opened_in == os.getpid():
             self._service.close()
         self._opened_in = None
 
     @property
     def service(self) -> Service:
-        """The service, while it is open."""
+        """The service, which must be running."""
         if self._opened_in is None:
             raise Conflict("the rehearsal is not open; use it in a `with` block")
         return self._service
@@ -125,7 +126,7 @@ class Rehearsal:
 
     @property
     def base(self) -> str:
-        """The metadata plane's address, where requests count as coming from `vm`."""
+        """The metadata plane's address, which treats requests as coming from `vm`."""
         return self.service.metadata[0]
 
     @property
@@ -188,7 +189,7 @@ class Rehearsal:
         return self.service.engine.clock.now()
 
     def advance(self, by: str | float | timedelta) -> datetime:
-        """Advance the clock; everything that becomes due along the way happens."""
+        """Advance the clock, run everything that becomes due, and return the time."""
         return self.service.advance.by(parse_duration(by))
 
     def advance_to_start(self, event: RehearsedEvent) -> datetime:
@@ -200,7 +201,7 @@ class Rehearsal:
     def advance_to_end(self, event: RehearsedEvent) -> datetime:
         """Advance the clock until the maintenance operation of `event` has ended."""
         self.advance_to_start(event)
-        self.service.advance.to(self.now)  # runs the driver if maintenance just started
+        self.service.advance.to(self.now)  # runs the driver if the work just started
         return self._advance_while(event, Phase.STARTED)
 
     def _advance_while(self, event: RehearsedEvent, phase: Phase) -> datetime:
@@ -216,7 +217,7 @@ class Rehearsal:
         return self.now
 
     def outage(self, lasts: str | float | timedelta) -> datetime:
-        """Simulate a service outage that lasts this long on the service's clock."""
+        """Simulate an outage of the service; `lasts` is a duration on its clock."""
         length = parse_duration(lasts)
         if length > LONGEST_ADVANCE:
             raise InvalidInput(
@@ -236,7 +237,7 @@ class Rehearsal:
     def announce(
         self, kind: EventType | str, *vms: str, **options: Unpack[AnnouncementOptions]
     ) -> Sequence[RehearsedEvent]:
-        """Announce maintenance on `vms`, a host or a group; return all events."""
+        """Announce maintenance of `vms`, a host or a group; return all events."""
         order = order_of(kind, vms, options)
         maintenances = self.service.engine.announce(order, by=BY)
         return events_of(self, maintenances)
@@ -315,7 +316,7 @@ class Rehearsal:
     def wait_marked(
         self, name: str, within: str | float | timedelta = "10s", *, times: int = 1
     ) -> None:
-        """Wait, in real time, until the mark `name` was made `times` times in total."""
+        """Wait, in real time, until the mark `name` has been made `times` times."""
         __tracebackhide__ = True
 
         def problem() -> str | None:
@@ -332,7 +333,7 @@ class Rehearsal:
         by: str | None = None,
         times: int = 1,
     ) -> None:
-        """Wait, in real time, until `by` (or the program's VM) polls again."""
+        """Wait, in real time, for `times` polls by `by` (default: the program's VM)."""
         __tracebackhide__ = True
         vm = vm_of(self.fleet, by or self.vm)
         before = len(self.observer.arrivals_of(vm))
@@ -388,7 +389,7 @@ def seen_by(vm: str, fleet: Fleet, events: Sequence[RehearsedEvent]) -> Rehearse
 def _config_of(
     vm: str, seed: int | None, metadata: str, settings: Mapping[str, object]
 ) -> Config:
-    """Return the configuration; requests that name no VM count as coming from `vm`."""
+    """Return a configuration that treats requests as coming from `vm` by default."""
     flags = {
         "metadata": [metadata],
         "control": "127.0.0.1:0",
@@ -403,7 +404,7 @@ def _config_of(
 
 
 def _checked(settings: Mapping[str, object]) -> Mapping[str, object]:
-    """Reject settings that do not exist or would have no effect."""
+    """Return `settings`; reject any that do not exist or would have no effect."""
     if not isinstance(settings, Mapping):
         raise InvalidInput(
             "settings must be a table, such as {'requests_per_second': 1.0}"

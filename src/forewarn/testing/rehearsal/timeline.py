@@ -1,4 +1,4 @@
-"""Timeline of a rehearsal, short enough for a terminal.
+"""The timeline of a rehearsal, short enough for a terminal.
 
 Lines are in chronological order. Each line starts with the time elapsed on the
 service's clock. Seconds within a line are in real time.
@@ -42,11 +42,11 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineData:
-    """The input of a timeline; `at` is monotonic, `time` is on the service's clock."""
+    """The input of a timeline. `at` is monotonic; `time` is on the service's clock."""
 
     entries: Sequence[tuple[float, f.JournalEntry]]  # the journal, with commit times
     requests: Sequence[tuple[datetime, RequestRecord]] = ()
-    unanswered: Sequence[tuple[str | None, float]] = ()  # VM and arrival time
+    unanswered: Sequence[tuple[str | None, float]] = ()  # VM and arrival time of each
     marks: Sequence[tuple[datetime, Mark]] = ()
     at: float  # now
     time: datetime  # now
@@ -109,7 +109,7 @@ def timeline(data: TimelineData) -> str:
 
 
 def _cut(line: str) -> str:
-    """Shorten text to one line, because marks and reasons can be any text."""
+    """Shorten text to a single line, because marks and reasons can be any text."""
     line = "".join(character if character.isprintable() else " " for character in line)
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
 
@@ -158,7 +158,7 @@ def _moments(data: TimelineData, began: datetime) -> Iterator[_Moment]:
 def _describe_fact(
     fact: f.Fact, maintenances: Mapping[str, Maintenance], began: datetime
 ) -> str | None:
-    """Describe a fact about one of `maintenances`; return None to omit it."""
+    """Describe a fact about one of `maintenances`, or return None to omit the fact."""
     if isinstance(fact, f.Announced):
         return _describe_announcement(fact.announced, began)
     if isinstance(fact, f.OutageEnded):
@@ -192,7 +192,7 @@ def _approvals(data: TimelineData) -> frozenset[tuple[str, str | None]]:
 def _is_in_journal(
     request: RequestRecord, approved: frozenset[tuple[str, str | None]]
 ) -> bool:
-    """Return whether the journal shows the result of a request."""
+    """Return whether the journal already shows the effect of a request."""
     pairs = {(event_id.upper(), request.vm) for event_id in request.events}
     return bool(pairs) and pairs <= approved
 
@@ -203,7 +203,10 @@ def _sightings(
     announcements: Mapping[str, tuple[float, Maintenance]],
     committed: float,
 ) -> Iterator[_Moment]:
-    """Yield which VM saw which event, at request time; the journal records it later."""
+    """Yield which VM saw which event, at the time of the request.
+
+    The journal records sightings later.
+    """
     for sight in fact.sights:
         if sight.event not in announcements:
             continue
@@ -239,7 +242,7 @@ def _merged(
 
 
 def _describe_request(request: RequestRecord) -> str:
-    """Describe a request; `{}` stands for the number of repetitions."""
+    """Describe a request; `{}` is a placeholder for the number of repetitions."""
     who = request.vm or _UNKNOWN
     if request.events:
         ids = join_names([event_id[:SHORT] for event_id in request.events])
@@ -253,7 +256,7 @@ def _describe_request(request: RequestRecord) -> str:
 
 
 def _details(request: RequestRecord) -> Iterator[str]:
-    """Yield details, most important first, because long lines are truncated."""
+    """Yield details, the most important first, because long lines are truncated."""
     if request.status not in (200, 304):
         yield f"status {request.status}" if request.status else "cut off"
     if request.fault is not None:

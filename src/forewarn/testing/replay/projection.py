@@ -1,4 +1,4 @@
-"""Conversion of recordings for replay: documents, VMs and approvals."""
+"""What a replay shows and accepts: documents, VMs and approvals."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,16 +23,16 @@ _DEFAULT_VM = "vm-0"  # used if the recording has no VM names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayApproval:
-    """An approval of an event in the recording."""
+    """A client's approval of an event in the recording."""
 
     at: datetime  # on the replay's clock
     vm: str
-    event: ScheduledEvent  # as last shown
-    is_in_time: bool  # whether it was still Scheduled
+    event: ScheduledEvent  # as it was last shown
+    is_in_time: bool  # whether the event was still Scheduled
 
 
 def vms_of(recording: Recording, named: str | None) -> Sequence[VM]:
-    """Return all VMs in `recording`, starting with `named` and the recording VM.
+    """Return all VMs in `recording`, starting with `named` and the VM that recorded it.
 
     In version 2017-03-01 documents, a leading underscore marks VMs that are not role
     instances.
@@ -62,7 +62,7 @@ def project(
     turn: int,
     by: timedelta,
 ) -> AudienceView:
-    """Return the view for line `number` in this `turn`, shifted in time by `by`.
+    """Return the view for line `number` in turn `turn`, with times shifted by `by`.
 
     Clients that use the recording's API version receive all recorded fields, even
     unknown ones. From the second turn on, events have new IDs.
@@ -110,7 +110,7 @@ class ReplayEvents:
     def approve(
         self, vm: str, event_ids: Sequence[str], at: datetime
     ) -> Sequence[ReplayApproval]:
-        """Approve events that have been shown: either all of them or none."""
+        """Approve the given events; fail if any has never been shown."""
         with self._lock:
             for id_ in event_ids:
                 if id_ not in self._events:
@@ -154,7 +154,7 @@ def _unmarked_event(event: ScheduledEvent) -> ScheduledEvent:
 
 
 def _with_new_ids(document: Mapping[str, object], turn: int) -> Mapping[str, object]:
-    """Assign new event IDs in later turns; the old IDs belong to past events."""
+    """Give events new IDs in later turns, because the old IDs belong to past events."""
     listed = document.get("Events")
     if turn == 0 or not isinstance(listed, list):
         return document
@@ -173,6 +173,6 @@ def _document(plain: Mapping[str, object]) -> Document:
 
 
 def _body(plain: Mapping[str, object]) -> bytes:
-    """Encode a document like real endpoints do; replace lone surrogates."""
+    """Encode a document as real endpoints do; replace lone surrogates."""
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
     return text.encode(errors="replace")

@@ -1,9 +1,9 @@
-"""Replay schedule and clock: when each line of a recording is shown at a given speed.
+"""The schedule and clock of a replay: when each line of a recording is shown.
 
 1. The real time between two lines is the recorded time divided by the speed. Documents
    and failures are shown for a minimum real time, so that a polling program sees them.
-2. The replay's clock is paused while a line is shown for that minimum. The time left
-   until NotBefore is therefore the same as in the recording.
+2. If a line is shown longer than in the recording, the replay's clock is paused. The
+   time left until NotBefore is therefore the same as in the recording.
 """
 
 import time
@@ -21,12 +21,12 @@ from forewarn.recordings.format import (
     Recording,
 )
 
-_LONGEST_WAIT = 1.0  # seconds; a replay has no deadlines of its own
+_LONGEST_WAIT = 1.0  # seconds; a replay has no deadlines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayFrame:
-    """A line, and when it is shown."""
+    """A line and the time at which it is first shown."""
 
     line: Line
     starts: float  # real seconds since the start of the turn
@@ -34,7 +34,7 @@ class ReplayFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySchedule:
-    """All lines that are shown, in order."""
+    """All lines that are shown, in chronological order."""
 
     frames: Sequence[ReplayFrame]
     speed: float
@@ -53,7 +53,7 @@ class ReplaySchedule:
 
 
 def schedule_of(recording: Recording, *, speed: float, shown: float) -> ReplaySchedule:
-    """Schedule `recording`; show visible lines for at least `shown` real seconds."""
+    """Schedule `recording`; show each visible line for at least `shown` seconds."""
     lines = [candidate for candidate in recording.lines if _is_shown(candidate)]
     frames: list[ReplayFrame] = []
     now, after, least = 0.0, lines[0].after if lines else 0.0, 0.0
@@ -66,13 +66,16 @@ def schedule_of(recording: Recording, *, speed: float, shown: float) -> ReplaySc
 
 
 def _is_shown(line: Line) -> bool:
-    """Return whether a line changes the response; an empty body does not."""
+    """Return whether a line changes the response, which an empty body does not."""
     is_blank = isinstance(line, RecordedDocument) and line.document is None
     return isinstance(line, RecordedDocument | RecordedFailure) and not is_blank
 
 
 def _is_seen(line: Line) -> bool:
-    """Return whether a program must poll to see the line; False for a failure's end."""
+    """Return whether programs must get a chance to see the line.
+
+    This is False for the end of a failure.
+    """
     return not (isinstance(line, RecordedFailure) and line.what is None)
 
 
@@ -80,14 +83,14 @@ class ReplayClock:
     """The replay clock: system time until the replay starts, then recorded time."""
 
     def __init__(self, schedule: ReplaySchedule) -> None:
-        """Follow `schedule`."""
+        """Take times and speed from `schedule`."""
         self.name = f"x{schedule.speed:g}"
         self.rate = schedule.speed
         self._schedule = schedule
         self._turn: tuple[datetime, float] | None = None  # None before the first turn
 
     def begin(self) -> datetime:
-        """Start a turn, and return its start time in whole seconds."""
+        """Start a turn and return its start time, which is a whole second."""
         now = self.now()
         start = now.replace(microsecond=0)
         if start < now:  # a clock never moves backward
@@ -109,6 +112,6 @@ class ReplayClock:
         return 0.0 if self._turn is None else time.monotonic() - self._turn[1]
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Wait for `bell`, but for at most one second."""
+        """Wait at most one second for `bell`, and ignore `until`."""
         del until
         bell.wait(_LONGEST_WAIT)

@@ -1,4 +1,4 @@
-"""Replay server: a metadata service that repeats recorded responses."""
+"""The replay server: a metadata service that repeats recorded responses."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -36,7 +36,7 @@ from forewarn.testing.replay.projection import (
 from forewarn.testing.replay.schedule import ReplayClock, ReplayFrame, schedule_of
 
 _EVENTS = "/metadata/scheduledevents"
-#: Failures that are replayed with their status; all others become a 503.
+#: Failures that are replayed with the recorded status; all others become a 503.
 _STATUSES = frozenset({"404", "410", "429", "500"})
 _UNAVAILABLE = "503"
 _SHORTEST_TURN = 0.01  # seconds; a one-line recording must not loop without a pause
@@ -59,11 +59,11 @@ class Replay:
         on_approval: Callable[[ReplayApproval], None] = lambda approval: None,
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
-        """Play the recording at `speed`; requests count as coming from `vm`.
+        """Play the recording at `speed`; treat requests as coming from `vm`.
 
-        The default VM is the one that made the recording. The replay starts with the
-        first request, or immediately if `is_eager`. Each document is shown for at least
-        `shown` real seconds.
+        The default is the VM on which the recording was made. The replay starts with
+        the first request, or immediately if `is_eager` is True. Each document is shown
+        for at least `shown` real seconds.
         """
         if not isinstance(recording, Recording):
             recording = read_recording(Path(recording))
@@ -71,7 +71,7 @@ class Replay:
         self.schedule = schedule_of(self.recording, speed=speed, shown=shown)
         self.vms = vms_of(self.recording, vm)
         self.is_over = Event()
-        self.base = ""  # the address, once open
+        self.base = ""  # replaced by the actual address when the server opens
         self._first = self._first_document()
         self._config = load(
             SettingSources(flags={"metadata": metadata, "store": "memory"})
@@ -87,7 +87,7 @@ class Replay:
         self._begun = Event()
         self._closing = Event()
         self._turn = 0
-        self._shift = timedelta()  # between recording and replay
+        self._shift = timedelta()  # from the recording to the replay
         self._failure: str | None = None  # current failure, if any
         self._cleanup = ExitStack()
 
@@ -132,7 +132,7 @@ class Replay:
         self.close()
 
     def endpoint_of(self, vm: str) -> str:
-        """Return the endpoint of `vm`; `base` is the first VM's endpoint."""
+        """Return the endpoint of `vm`. The first VM's endpoint is `base`."""
         return f"{self.base}/vm/{vm}"
 
     @property
@@ -159,7 +159,7 @@ class Replay:
             self._begin_turn()
 
     def _wait_until(self, elapsed: float) -> bool:
-        """Wait until the turn has lasted `elapsed` seconds; return whether to stop."""
+        """Wait until the turn has lasted `elapsed` seconds; return True if closed."""
         seconds = elapsed - self._clock.elapsed()
         return self._closing.wait(min(max(seconds, 0.0), TIMEOUT_MAX))
 
@@ -190,7 +190,7 @@ class Replay:
     # --- called by the metadata plane ----------------------------------------
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
-        """Start the replay on the first request; return recorded failures."""
+        """Start the replay on the first request; return the current failure, if any."""
         del body
         if not request.path.rstrip("/").lower().endswith(_EVENTS):
             return None
@@ -212,7 +212,7 @@ class Replay:
         self._begun.set()
 
     def started(self, vm: str | None, at: float) -> None:
-        """Do nothing when a request arrives."""
+        """Ignore the arrival of a request."""
 
     def finished(self, record: RequestRecord) -> None:
         """Discard a request's observations, because a replay has no journal."""
@@ -220,7 +220,7 @@ class Replay:
         self._notes.take()
 
     def listen(self, groups: Sequence[str]) -> None:
-        """Do nothing on a first poll, because the replay's group is always enabled."""
+        """Do nothing, because the replay's group is always enabled."""
 
     def approve_as_vm(
         self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool = True

@@ -1,1 +1,1 @@
-"""Scenarios from TOML files: parser, player, expectations and results."""
+"""Scenarios in TOML files: parser, player, expectations and results."""

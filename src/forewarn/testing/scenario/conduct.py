@@ -1,4 +1,4 @@
-"""A program's conduct: its requests and approvals, and verdicts on them (pure)."""
+"""A program's conduct: its requests, its approvals and the verdicts (pure)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ class ProgramConduct:
     """The program's behavior from its start to the end of the rehearsal."""
 
     vm: str
-    began: float  # monotonic, like all times here
+    began: float  # monotonic, like all other times in this class
     until: float  # end of the rehearsal or of the program
-    outages: Sequence[tuple[float, float]] = ()  # spans when nothing can arrive
+    outages: Sequence[tuple[float, float]] = ()  # start and end of each
     arrivals: Sequence[float] = ()  # arrival times, even of requests without responses
     requests: Sequence[RequestRecord] = ()
     approvals: Sequence[ProgramApproval] = ()
-    has_ended: bool = False  # and was not stopped
-    code: int | None = None  # exit code; None if not ended
+    has_ended: bool = False  # without being stopped by the player
+    code: int | None = None  # exit code; None if it has not ended
 
 
 # --- expectations for the whole scenario -------------------------------------
@@ -81,7 +81,7 @@ def _polling_problem(conduct: ProgramConduct, every: float) -> str | None:
 
 
 def _gaps(conduct: ProgramConduct) -> Iterator[tuple[float, float]]:
-    """Yield the length and start of each gap without an open request or an outage."""
+    """Yield the length and start of each period without open requests or outages."""
     answered = {request.since: request.at for request in conduct.requests}
     spans = [(at, answered.get(at, conduct.until)) for at in conduct.arrivals]
     spans += [*conduct.outages, (conduct.until, conduct.until)]
@@ -120,7 +120,7 @@ def _ownership_problem(conduct: ProgramConduct) -> str | None:
 def why_unapproved(
     conduct: ProgramConduct, event: str, *, is_seen: bool, since: float
 ) -> str:
-    """Explain why `event` was probably not approved, from requests after `since`."""
+    """Explain, using requests after `since`, why `event` was probably not approved."""
     if conduct.has_ended:
         return f"the program {describe_exit(conduct.code)} before approving it"
     posts = [request for request in conduct.requests if request.method == "POST"]

@@ -1,4 +1,4 @@
-"""Keys of `expect`, `fault` and `throughout` in scenario files, as tables."""
+"""Tables of the keys of `expect`, `fault` and `throughout` in scenario files."""
 
 from collections.abc import Container, Sequence
 
@@ -228,7 +228,7 @@ THROUGHOUT: tuple[StepKey[object], ...] = (
 
 
 def throughout(row: StepTable, *, ends: bool) -> s.Throughout:
-    """Read the table; `ends` means that a step expects the program to end."""
+    """Read the table. `ends` means that a step expects the program to end."""
     if row.get(KEEPS_RUNNING) and ends:
         raise InvalidInput(
             'a step expects the program to have "ended"; remove keeps_running'

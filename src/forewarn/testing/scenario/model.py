@@ -1,4 +1,4 @@
-"""Scenario model: the steps that a program under test goes through.
+"""The scenario model: the steps that a program under test goes through.
 
 Durations of the service (notice, advance, outage) are on its clock. Time limits for the
 program are in seconds of real time.
@@ -48,7 +48,7 @@ class MaintainStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DegradeStep:
-    """Predict that `host` will fail within `fails_by`; None means the default."""
+    """Predict that `host` will fail. If `fails_by` is None, the default applies."""
 
     host: str
     fails_by: timedelta | None = None
@@ -109,7 +109,10 @@ class AdvanceToStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageStep:
-    """Simulate an outage: `lasts` on the service's clock, `seconds` of real time."""
+    """Simulate an outage.
+
+    Its length is `lasts` on the service's clock and `seconds` in real time.
+    """
 
     lasts: timedelta
     seconds: float = 1.0
@@ -138,7 +141,7 @@ class WaitStep:
 
 
 class Expectation(StrEnum):
-    """Something expected of the program."""
+    """What can be expected of the program."""
 
     SEEN = "seen"  #: it receives a document with the event
     APPROVED = "approved"  #: the event is approved
@@ -157,7 +160,7 @@ class ExpectStep:
     seconds: float
     event: str | None = None  # for seen, approved, not-approved
     by: str | None = None  # the VM that must approve; None for any
-    after_mark: str | None = None  # must precede the approval; None for no mark
+    after_mark: str | None = None  # a mark that must precede the approval
     mark: str | None = None  # for marked
     times: int = 1  # for polled
     code: int | None = None  # for ended; None for any
@@ -191,7 +194,7 @@ class Throughout:
     polls_at_least_every: float | None = None  # seconds of real time; None for no limit
     never_approves: tuple[str, ...] = ()  # names of events
     approves_nothing: bool = False
-    approves_only_its_own: bool = False  # only events that list the program's VM
+    approves_only_its_own: bool = False  # events that list the program's VM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +214,7 @@ class Scenario:
 
 
 def describe_step(step: Step, vm: str) -> str:
-    """Describe `step`; expectations refer to the program in `vm`."""
+    """Describe `step`, referring to the program as `vm`."""
     match step:
         case AnnounceStep():
             return f"announce {_order(step.order)}{_in_brackets(step.name)}"

@@ -1,4 +1,4 @@
-"""Names that a scenario's steps can use: its fleet and earlier announcements."""
+"""The names that steps can use, from the fleet and earlier announcements."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ _FEW = 12  # names to list; if there are more, only the nearest are suggested
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedEvent:
-    """A named announcement: the step that set the name, and the VMs affected."""
+    """A named announcement, with the step that set the name and the affected VMs."""
 
     step: int
     vms: frozenset[str] | None = None  # None if the step is invalid
@@ -22,7 +22,7 @@ class NamedEvent:
 class StepNames:
     """All names that a step can use; each announcement adds its own."""
 
-    fleet: Fleet | None = None  # None if unreadable; then any name is valid
+    fleet: Fleet | None = None  # if None (unreadable), any name is valid
     vm: str = ""  # the VM in which the program runs
     events: dict[str, NamedEvent] = field(default_factory=dict)
 
@@ -75,7 +75,7 @@ class StepNames:
     # --- announcements -------------------------------------------------------
 
     def find_event(self, name: str) -> str:
-        """Check that an earlier step has set this name, and return it."""
+        """Return `name` after checking that an earlier step has set it."""
         if name in self.events:
             return name
         near = suggestion(name, self.events)
@@ -83,7 +83,7 @@ class StepNames:
         raise InvalidInput(f'no earlier step sets as = "{name}"{instead}')
 
     def sees(self, vm: str, event: str) -> bool:
-        """Return whether `vm` sees the event with that name; True if unknown."""
+        """Return whether `vm` sees the event with that name, or True if unknown."""
         vms = self.events[event].vms
         if self.fleet is None or vms is None:
             return True

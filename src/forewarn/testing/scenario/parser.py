@@ -1,4 +1,4 @@
-"""Parser for scenario files, including the bundled scenarios."""
+"""A parser for scenario files, including the bundled scenarios."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ from forewarn.testing.scenario.values import (
 )
 from forewarn.testing.scenario.vocabulary import AS
 
-#: Step forms by verb; forms that share a verb differ in its value.
+#: Step forms, keyed by verb. Forms with the same verb differ in the verb's value.
 Forms: TypeAlias = Mapping[str, Sequence[StepForm]]
 
 _PATIENCE = 10.0  # seconds of real time, for a program that polls every second
@@ -39,7 +39,7 @@ _SUFFIX = ".toml"
 
 
 def _part(shown: str) -> ValueKind[object]:
-    """Return the kind of a value that is parsed separately."""
+    """Return a value kind for a part of the file that is parsed separately."""
     return ValueKind(reader=lambda _: lambda value: value, schema={}, shown=shown)
 
 
@@ -189,7 +189,7 @@ def _fleet(plain: Mapping[str, object], top: Location) -> Fleet | None:
 
 
 def _vm(plain: Mapping[str, object], names: StepNames) -> str:
-    """Return the program's VM, or "" if it is invalid, which is reported elsewhere."""
+    """Return the program's VM, or "" if invalid. Errors are reported elsewhere."""
     if "vm" not in plain:
         return "" if names.fleet is None else next(iter(names.fleet.vms))
     try:
@@ -233,7 +233,7 @@ def _throughout(
 
 
 def step_forms(patience: float) -> Forms:
-    """Return all step forms; expectations wait `patience` real seconds by default."""
+    """Return all step forms. By default, expectations wait `patience` real seconds."""
     by_verb: dict[str, list[StepForm]] = {}
     for form in (
         *vocabulary.VERBS,
@@ -247,7 +247,7 @@ def step_forms(patience: float) -> Forms:
 def _read_step(
     table: object, number: int, forms: Forms, location: Location, names: StepNames
 ) -> Step | None:
-    """Parse the step `number`; return None if it is invalid."""
+    """Parse step `number`; return None if it is invalid."""
     location = replace(location, label=f"step {number}")
     if not isinstance(table, dict):
         location.refuse(str(invalid_value("a table", table)))
@@ -318,7 +318,10 @@ def _register_name(
     location: Location,
     names: StepNames,
 ) -> None:
-    """Register the name set by a step for later steps, even if the step is invalid."""
+    """Make the name that a step sets available to later steps.
+
+    This happens even if the step is invalid.
+    """
     name = table.get(AS.name)
     if not isinstance(name, str):
         return

@@ -1,9 +1,9 @@
-"""Scenario player: plays a scenario against a program, as fast as the program allows.
+"""The scenario player, which runs a scenario as fast as the program allows.
 
 1. The service's clock is paused while the player waits for the program. The result
    therefore does not depend on the machine's speed.
-2. The player waits for the program's first request before running any step, except for
-   leading faults.
+2. The player waits for the program's first request before running any step. Only faults
+   at the start of the scenario are set before that.
 """
 
 import time

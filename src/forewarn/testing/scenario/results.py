@@ -1,4 +1,4 @@
-"""Results of a rehearsal: verdicts as text, JSON, JUnit XML and transcript."""
+"""Results of a rehearsal, as text, JSON, JUnit XML and a transcript."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class StepVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepResult:
-    """One row of the verdict table."""
+    """A row of the verdict table."""
 
     what: str
     verdict: StepVerdict
@@ -50,7 +50,7 @@ class ScenarioResult:
 
     @property
     def expected(self) -> Sequence[StepResult]:
-        """The results of expectations and of failed steps."""
+        """The results of all expectations and of any other steps that failed."""
         return [
             result for result in self.results if result.verdict is not StepVerdict.DONE
         ]
@@ -87,7 +87,7 @@ def row(result: StepResult) -> Sequence[str]:
 
 
 def summary(played: ScenarioResult) -> str:
-    """Summarize the rehearsal in one sentence."""
+    """Summarize the rehearsal in a single sentence."""
     name, took = played.scenario.name, f"{played.seconds:.1f} s"
     if played.has_passed:
         expected = count(len(played.expected), "expectation")
@@ -96,7 +96,7 @@ def summary(played: ScenarioResult) -> str:
 
 
 def reasons(played: ScenarioResult) -> Iterator[str]:
-    """Yield where and why each expectation or step failed."""
+    """Yield where and why each failed expectation or step failed."""
     for result in played.failed:
         where = "throughout" if result.number is None else f"step {result.number}"
         yield f"{where}: {result.what}: {result.reason}"
@@ -158,7 +158,7 @@ def _case(suite: str, result: StepResult) -> xml.Element:
 def junit_text(
     name: str, cases: Sequence[xml.Element], *, seconds: float, output: str | None
 ) -> str:
-    """Format an XML file with one suite of test cases."""
+    """Format an XML file with a single suite of test cases."""
     whole = xml.Element("testsuites")
     suite = xml.SubElement(
         whole,
@@ -179,7 +179,7 @@ def junit_text(
 
 
 def xml_text(text: str) -> str:
-    """Remove characters that XML cannot contain."""
+    """Return `text` without characters that XML cannot contain."""
     return "".join(char for char in text if char in "\n\t" or char.isprintable())
 
 

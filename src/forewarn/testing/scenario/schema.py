@@ -1,4 +1,4 @@
-"""JSON Schema for scenario files, including their fleets."""
+"""The JSON Schema for scenario files and the fleets in them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -17,7 +17,7 @@ from forewarn.testing.scenario.values import Schema, StepForm, StepKey
 
 _TEXT: Schema = {"type": "string", "maxLength": 1000}
 
-#: Schemas of fleet values by reader, and of keys with their own reader.
+#: Schemas of fleet values, keyed by reader. `_BY_KEY` covers the other values.
 _BY_READER: Mapping[Reader[object], Schema] = {
     fleet_file.read_name: {"type": "string", "pattern": f"^{NEW_NAME.pattern}$"},
     fleet_file.read_text: _TEXT,
@@ -96,7 +96,7 @@ def _forms() -> Iterable[StepForm]:
 
 
 def _name(form: StepForm) -> str:
-    """Name a form by its verb, and its first value if other forms share the verb."""
+    """Return the verb of a form, plus its first value if other forms share the verb."""
     verb = form.verb.name
     is_shared = len(parser.step_forms(0.0)[verb]) > 1
     return f"{verb}-{form.verb.kind.words[0]}" if is_shared else verb

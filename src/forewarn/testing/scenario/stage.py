@@ -1,4 +1,4 @@
-"""Environment of a scenario: the service, the program, and event names."""
+"""The environment of a scenario: the service, the program and event names."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ class ScenarioStage:
     """The state shared by a scenario's steps."""
 
     def __init__(self, rehearsal: Rehearsal, program: Program, deadline: float) -> None:
-        """Start without any named events; wait until `deadline`, a monotonic time."""
+        """Limit all waiting to `deadline`, which is on the monotonic clock."""
         self.rehearsal = rehearsal
         self.program = program
         self.deadline = deadline
@@ -31,13 +31,11 @@ class ScenarioStage:
         return self.rehearsal.vm
 
     def settle(self) -> None:
-        """Finish everything that is due, so that the outcome is reproducible."""
+        """Run everything that is due, so that the outcome is reproducible."""
         self.rehearsal.service.advance.to(self.rehearsal.now)
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait for `condition`, at most `seconds` (real time); return whether it
-        holds.
-        """
+        """Wait at most `seconds` for `condition`; return whether it holds."""
         left = max(0.0, self.deadline - time.monotonic())
         return self.observer.wait(condition, min(seconds, left))
 
@@ -47,7 +45,7 @@ class ScenarioStage:
         return condition()
 
     def name_events(self, name: str | None, events: Sequence[RehearsedEvent]) -> None:
-        """Store `events` under `name`."""
+        """Store `events` under `name`, if there is a name."""
         if name is not None:
             self._events[name] = events
 
@@ -56,7 +54,7 @@ class ScenarioStage:
         return seen_by(self.vm, self.rehearsal.fleet, self._events[name])
 
     def approve(self, name: str, by: str) -> None:
-        """Approve as another VM, which may see a different event with that name."""
+        """Approve, as the VM `by`, the event with that name that `by` sees."""
         event = seen_by(by, self.rehearsal.fleet, self._events[name])
         self._approved_by_steps.add(event.id)
         event.approve(by)
@@ -64,7 +62,7 @@ class ScenarioStage:
     def has_current_document(self) -> bool:
         """Return whether the program has received the current document.
 
-        Always return True while faults are active, because they may block the document.
+        While faults are active, return True, because they may block the document.
         """
         if self.rehearsal.service.plane.faults.kinds:
             return True

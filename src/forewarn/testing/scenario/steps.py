@@ -1,4 +1,4 @@
-"""Execution of scenario steps: actions, and waiting for expectations."""
+"""The execution of scenario steps: actions, and waiting for expectations."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -111,7 +111,7 @@ def _disturb(stage: ScenarioStage, step: s.Step) -> None:
 
 
 def await_expectation(stage: ScenarioStage, step: ExpectStep) -> str | None:
-    """Wait until the expectation of `step` is met; return why it failed, if it did."""
+    """Wait until the expectation of `step` is met; return the reason if it is not."""
     return _EXPECTATIONS[step.expectation](stage, step)
 
 

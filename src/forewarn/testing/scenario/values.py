@@ -1,6 +1,6 @@
-"""Kinds of values in a scenario file; each kind parses and describes its values.
+"""Kinds of values in a scenario file, with a parser and a JSON Schema for each.
 
-The description is JSON Schema and accepts the same values as the reader.
+The JSON Schema accepts the same values as the parser.
 """
 
 import re
@@ -38,7 +38,7 @@ _Word = TypeVar("_Word", bound=str)
 
 _DAY = timedelta(days=1)
 _UNITS = ("[dD]", "[hH]", "[mM]", "[sS]", "[mM][sS]")
-#: 90, 1.5, 90s, 20m, 1h30m, 250ms; not empty.
+#: Examples are 90, 1.5, 90s, 20m, 1h30m and 250ms.
 _DURATION = (
     r"(?:[0-9]{1,9}(?:\.[0-9]{1,3})?|(?=[0-9])"
     + "".join(f"(?:[0-9]{{1,9}}{unit})?" for unit in _UNITS)
@@ -48,9 +48,9 @@ _DURATION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueKind(Generic[_Value]):
-    """One kind of value."""
+    """A kind of value."""
 
-    reader: Callable[[StepNames], Reader[_Value]]  # for the names known so far
+    reader: Callable[[StepNames], Reader[_Value]]  # depends on the names known so far
     schema: Schema
     shown: str  # the description on the reference page
     words: tuple[str, ...] = ()  # all possible values, if there are few
@@ -59,7 +59,7 @@ class ValueKind(Generic[_Value]):
 def _plain(
     read: Reader[_T], schema: Schema, shown: str, words: tuple[str, ...] = ()
 ) -> ValueKind[_T]:
-    """Return a kind of value that does not depend on names."""
+    """Return a value kind that does not depend on names."""
     return ValueKind(reader=lambda _: read, schema=schema, shown=shown, words=words)
 
 
@@ -67,7 +67,7 @@ def _plain(
 
 
 def one_of(*words: _Word) -> ValueKind[_Word]:
-    """Return the kind of value that must be one of `words`."""
+    """Return a value kind that accepts only `words`."""
     texts = tuple(map(str, words))
     schema = {"const": texts[0]} if len(texts) == 1 else {"enum": [*texts]}
     shown = _either(f'`"{text}"`' for text in texts)
@@ -104,7 +104,7 @@ EVENT = _name_of(StepNames.find_event, "a name set with `as` in an earlier step"
 def several(
     one: ValueKind[_T], shown: str, least: int = 1
 ) -> ValueKind[tuple[_T, ...]]:
-    """Return a value kind for lists of unique `one` values."""
+    """Return a value kind for lists whose items are unique and of the kind `one`."""
 
     def reader(names: StepNames) -> Reader[tuple[_T, ...]]:
         return list_of(one.reader(names), shown, least=least, is_unique=True)
@@ -164,7 +164,7 @@ REAL_DURATION: ValueKind[float] = _plain(
 
 
 def whole(least: int, limit: int) -> ValueKind[int]:
-    """Return the kind of integers from `least` to `limit`."""
+    """Return a value kind for integers from `least` to `limit`."""
     schema = {"type": "integer", "minimum": least, "maximum": limit}
     shown = f"a whole number from {least} to {limit}"
     return _plain(whole_number(least, limit), schema, shown)
@@ -189,7 +189,7 @@ PROBABILITY = _plain(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepKey(Generic[_Value]):
-    """One key: its kind of value, its help text, and the step field for its value."""
+    """A key of a step, and the step field that receives its value."""
 
     name: str
     kind: ValueKind[_Value]
@@ -205,7 +205,7 @@ class StepKey(Generic[_Value]):
 
 @dataclass(frozen=True, slots=True)
 class StepTable:
-    """One parsed table of the file: the values by field."""
+    """A parsed table of the file, with values keyed by field."""
 
     fields: Mapping[str, Any]
 
@@ -220,7 +220,7 @@ class StepTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepForm:
-    """One form of a step: its verb, its other keys, and a factory for the step.
+    """A form of a step, with its verb, its other keys, and a factory for the step.
 
     `make` raises InvalidInput if the values contradict each other.
     """
@@ -233,7 +233,7 @@ class StepForm:
 
     @property
     def all_keys(self) -> tuple[StepKey[object], ...]:
-        """All keys that such a step can have, starting with the verb."""
+        """All keys that a step of this form can have, starting with the verb."""
         return (self.verb, *self.one_of, *self.keys)
 
 

@@ -1,4 +1,4 @@
-"""Verbs of scenario steps as tables: announcements, VMs, hosts, events, clock."""
+"""Tables of the verbs of scenario steps, and of the keys that each verb accepts."""
 
 from collections.abc import Callable
 
@@ -66,7 +66,7 @@ def _announced(row: StepTable, names: StepNames) -> frozenset[str] | None:
 def _check_notice(order: Order, vms: frozenset[str] | None, names: StepNames) -> None:
     is_free = order.emergency or order.source is EventSource.USER
     if is_free or order.notice is None or names.fleet is None or vms is None:
-        return  # a user operation has notice only if the group is enabled by then
+        return  # a user operation gets notice only if its group is enabled by then
     groups = {names.fleet.vms[name].group for name in vms}
     least = max(
         policy.minimum_notice(order.type, names.fleet.groups[name]) for name in groups
@@ -78,7 +78,7 @@ def _check_notice(order: Order, vms: frozenset[str] | None, names: StepNames) ->
         )
 
 
-#: The form of an `announce` step.
+#: The form of `announce` steps.
 ANNOUNCING = StepForm(
     verb=ANNOUNCE,
     one_of=(VMS, HOST, GROUP),
