@@ -1,4 +1,4 @@
-"""Asyncio client: has the same interface as `forewarn.client.Client`, without threads.
+"""Asyncio client with the same interface as `forewarn.client.Client`, without threads.
 
 Canceling a request ends it immediately and closes its connection.
 """

@@ -40,7 +40,7 @@ Pool = TypeVar("Pool")
 
 
 class ClientOptions(TypedDict, total=False):
-    """Optional arguments of a client; its constructor explains them."""
+    """Optional arguments of a client, as explained in its constructor."""
 
     timeout: float
     first_timeout: float

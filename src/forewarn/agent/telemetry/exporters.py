@@ -145,7 +145,7 @@ class TextfileExporter:
         self._written_changes = 0  # number of condition changes already written
 
     def due(self, monotonic: float) -> float:
-        """Return the seconds until the file must be written."""
+        """Return the seconds until the next write is due."""
         return max(self._due - monotonic, 0.0)
 
     def write(self, monotonic: float, *, has_changed: bool = False) -> bool:
