@@ -97,7 +97,7 @@ def session_members(session: int) -> Iterator[tuple[int, int]]:
 
 
 def marked_sessions(name: str, mark: str) -> set[int]:
-    """Return the sessions whose processes have `name` set to SESSION:`mark`.
+    """Return the sessions with processes whose variable `name` is SESSION:`mark`.
 
     A session is listed only if its own ID is in the variable, so that a process that
     inherited the variable and then started another session does not count.

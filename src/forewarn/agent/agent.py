@@ -99,7 +99,7 @@ class Agent:
         self._is_dry = is_dry
         self._clock_jumps = ClockJumpDetector()
         self._approvals = ApprovalRetries()
-        self._hold_reasons: dict[str, str] = {}  # event ID: why not approved
+        self._hold_reasons: dict[str, str] = {}  # why not, keyed by event ID
         self._blanks = 0
         self._was_away = True  # whether the agent was not running before
         self._document: Document | None = None  # None before the first one

@@ -64,7 +64,7 @@ class DiscoveredService:
         lost_after: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create the service; its address is not known until the first read.
+        """Create the client; the service's address is unknown until the first read.
 
         `search` returns an endpoint or raises a `ForewarnError`. The first read calls
         it, as does a read after reads have failed for `lost_after` seconds.

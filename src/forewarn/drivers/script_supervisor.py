@@ -29,7 +29,7 @@ MOST_OUTPUT = 64 * 1024  # bytes; only the last ones are kept
 LONGEST_LINE = 64 * 1024  # bytes; longer reports cannot be read
 LONGEST_DETAIL = 1000  # characters
 
-#: The variable with the lock file's path; a script's path has its session as a prefix.
+#: A variable with the lock file's path; for scripts, the session precedes the path.
 SUPERVISOR_VARIABLE = "FOREWARN_SUPERVISOR"
 
 _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG in <linux/prctl.h>

@@ -81,13 +81,13 @@ class ServiceObserver(RequestObserver, Protocol):
     """Observes requests and commits; commits are reported in the committing thread."""
 
     def opened(self, clock: Clock, directory: Directory) -> None:
-        """Receive the parts of the service that give requests their context."""
+        """Receive the service's clock and directory once they exist."""
 
     def committed(self, position: int) -> None:
         """Record a commit up to journal `position`, before VMs can see it."""
 
     def wake(self) -> None:
-        """Check again, because VMs can see a new commit."""
+        """React to a commit that VMs can now see."""
 
 
 class JournalReaders:

@@ -28,7 +28,7 @@ class AuditLog:
     def __init__(
         self, path: Path, *, size_limit: int = _FILE_LIMIT, disk: Disk | None = None
     ) -> None:
-        """Write to `path`; a file that reaches `size_limit` bytes is full."""
+        """Create a log at `path`; a file of `size_limit` bytes is full."""
         self._path = path
         self._size_limit = size_limit
         self._disk = disk or Disk()

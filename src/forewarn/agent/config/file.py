@@ -1,4 +1,4 @@
-"""Reader of the agent's configuration file and scripts directory; returns a plan.
+"""Reader that turns the agent's configuration file and scripts directory into a plan.
 
 1. All errors are reported together, each with its line number. Warnings become part of
    the plan.

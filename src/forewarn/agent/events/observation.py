@@ -147,7 +147,7 @@ def _usable(
 def _size(event: ScheduledEvent) -> int:
     try:
         return len(json.dumps(event.raw))
-    except RecursionError:  # just within the parser's depth limit; `raw` is not stored
+    except RecursionError:  # deeply nested; `raw` is not stored
         return len(event.description) + sum(map(len, event.resources))
 
 
@@ -161,7 +161,7 @@ def _tracked(
         name
         for name, state in states.items()
         if state.over_at is None
-        and (state.has_action or state.seen is LastStatus.GONE)  # its hooks may wait
+        and (state.has_action or state.seen is LastStatus.GONE)  # it may have waiting hooks
     }
     others = usable.keys() - busy
     room = max(MOST_EVENTS - len(busy), 0)
@@ -333,7 +333,7 @@ def _has_happened(state: EventState, observation: Observation) -> bool:
     if state.started_at is not None or state.boot != observation.boot:
         return True
     if state.is_mine and state.event.type in _RESTARTS and not observation.was_away:
-        return False  # never seen as Started, and this VM would have been restarted
+        return False  # this VM would have been restarted, and the event seen as Started
     due = state.event.not_before
     return state.posted_at is not None or (due is not None and observation.now >= due)
 

@@ -215,7 +215,7 @@ def _current_step(state: EventState) -> HookPoint:
 def _close_lost_runs(
     state: EventState, context: EventContext
 ) -> tuple[EventState, tuple[e.AuditEntry, ...]]:
-    """Mark hooks of earlier steps as cut if they were running when the agent died."""
+    """Mark hooks of earlier steps as `CUT` if they were running when the agent died."""
     reason = "the agent was not running when the event's status changed"
     closed = {
         run: replace(run, outcome=HookOutcome.CUT, ended_at=context.now, reason=reason)

@@ -119,7 +119,7 @@ class EventState:
     runs: tuple[HookRun, ...] = ()
     posted_at: datetime | None = None  # first time an approval was sent; None if never
     approved_at: datetime | None = None  # None unless this agent approved it
-    approved_elsewhere: bool = False  # whether another approval started it early
+    approved_elsewhere: bool = False  # started early without this agent's approval
     started_at: datetime | None = None  # None if never seen as Started
     gone_at: datetime | None = None  # None while in the document
     over_at: datetime | None = None  # None while work remains

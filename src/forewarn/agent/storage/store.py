@@ -105,10 +105,10 @@ class StateStore:
         disk: Disk | None = None,
         lock_timeout: float = _LOCK_TIMEOUT,
     ) -> None:
-        """Store states in `folder` through `disk`.
+        """Create a store in `folder` that changes files through `disk`.
 
-        `lock_timeout` is the number of seconds that another agent may take to release
-        the directory.
+        `lock_timeout` is how many seconds to wait for another agent to release the
+        directory.
         """
         self._folder = folder
         self._events = folder / "events"

@@ -135,7 +135,7 @@ class TextfileExporter:
     def __init__(
         self, path: Path, metrics: AgentMetrics, conditions: Conditions
     ) -> None:
-        """Write `metrics` to `path`; report failures to `conditions`."""
+        """Create an exporter to `path` that reports failures to `conditions`."""
         self._path = path
         # Collectors only read files whose names end with `.prom`.
         self._new_path = path.with_name(f".{path.name}.new")

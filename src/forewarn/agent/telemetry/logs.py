@@ -107,7 +107,7 @@ class Conditions:
     """Logs a problem when it begins and when it ends, but not in between."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Create without any current conditions; changes are logged to `log`."""
+        """Start without active conditions; changes are logged to `log`."""
         self._log = log
         self._lock = Lock()
         self._active: dict[str, tuple[str, str]] = {}  # kind and sentence
