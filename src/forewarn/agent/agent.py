@@ -104,7 +104,7 @@ class Agent:
         self._was_away = True  # whether the agent was not running before
         self._document: Document | None = None  # None before the first one
         self._has_ignored = False  # whether the document has untracked events
-        self._has_polled = False  # whether a poll has succeeded or failed
+        self._has_polled = False  # whether the first poll has ended or took too long
         self._is_stopping = False
         self.inbox: SimpleQueue[Message] = SimpleQueue()
         self._poll_processed = Semaphore()

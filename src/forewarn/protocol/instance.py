@@ -7,7 +7,7 @@ from forewarn.protocol.versions import INSTANCE_VERSIONS
 
 #: A value, an object or a list in the tree.
 Node: TypeAlias = "str | dict[str, Node] | list[Node]"
-#: The same tree, with each value or list replaced by the first version that has it.
+#: The same tree, with first versions instead of values; a list contains only its own.
 Shape: TypeAlias = "str | list[str] | dict[str, Shape]"
 
 #: The table of `compute` in the documentation, sorted by name like real responses.

@@ -1,9 +1,9 @@
 """Audit entries: one class for each kind, and a reader for recorded entries.
 
 1. Each class has the same fields as its kind in the log, in the same order.
-2. Recorded entries may come from another version of the agent. A value
-   that is missing or has the wrong type is read as None, an empty value or "?".
-   An entry of an unknown kind becomes an `UnknownEntry`.
+2. Recorded entries may come from another version of the agent. A value that is
+   missing or has the wrong type is read as None, an empty value or "?". An entry of an
+   unknown kind becomes an `UnknownEntry`.
 """
 
 from collections.abc import Callable, Mapping

@@ -161,7 +161,7 @@ def _tracked(
         name
         for name, state in states.items()
         if state.over_at is None
-        and (state.has_action or state.seen is LastStatus.GONE)  # it may have waiting hooks
+        and (state.has_action or state.seen is LastStatus.GONE)  # hooks may be waiting
     }
     others = usable.keys() - busy
     room = max(MOST_EVENTS - len(busy), 0)
@@ -333,7 +333,7 @@ def _has_happened(state: EventState, observation: Observation) -> bool:
     if state.started_at is not None or state.boot != observation.boot:
         return True
     if state.is_mine and state.event.type in _RESTARTS and not observation.was_away:
-        return False  # this VM would have been restarted, and the event seen as Started
+        return False  # the event would have been seen as Started
     due = state.event.not_before
     return state.posted_at is not None or (due is not None and observation.now >= due)
 
