@@ -61,7 +61,7 @@ class NotFound(ForewarnError):
 
 
 class UnknownEvent(NotFound):
-    """The ID was never that of an event of the approving VM."""
+    """The approving VM never had an event with this ID."""
 
 
 class Forbidden(ForewarnError):
@@ -89,7 +89,7 @@ class TooMany(Conflict):
     """A VM or group has reached its limit of operations."""
 
     def __init__(self, message: str, *, per: str) -> None:
-        """Create the error; the limit is `per` "vm" or "group"."""
+        """Create the error; `per` is what has the limit: "vm" or "group"."""
         super().__init__(message)
         self.per = per
 

@@ -22,7 +22,7 @@ _CONTROLS = (
 )
 _CONTROL = re.compile(f"[{_CONTROLS}]+")
 _NOT_LAYOUT = re.compile(rf"(?![\n\t])[{_CONTROLS}]")
-_PRECISE = 10  # seconds, below which tenths are shown
+_PRECISE = 10  # tenths are shown below this number of seconds
 
 
 def parse_duration(value: str | float | timedelta) -> timedelta:
@@ -75,7 +75,7 @@ def format_times(number: int) -> str:
 
 
 def join_names(names: Sequence[str], limit: int = 5) -> str:
-    """List `names`; beyond `limit` + 1, list only `limit` and count the rest."""
+    """Join `names`; if more than `limit` + 1, name only `limit` and count the rest."""
     if len(names) <= limit + 1:
         return ", ".join(names)
     return f"{', '.join(names[:limit])} and {len(names) - limit} more"
@@ -98,12 +98,12 @@ def base_36(number: int) -> str:
 
 
 def clean(text: str) -> str:
-    """Replace controls, which could move the cursor, or break or reorder the line."""
+    """Replace control characters, which could move the cursor or reorder the line."""
     return _CONTROL.sub(" ", text)
 
 
 def escape_controls(text: str) -> str:
-    """Escape controls like JSON and TOML do, except line breaks and tabs."""
+    """Escape control characters as JSON does, except line breaks and tabs."""
     return _NOT_LAYOUT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -120,7 +120,7 @@ def is_utf8(text: str) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether `value` is a computed number, for example 1 / 3 or 1e-07."""
+    """Return whether `value` is a number that is not negative."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return value >= 0

@@ -88,10 +88,10 @@ class Snapshot(Protocol):
         """Return these groups, or all if None, with all their live maintenance."""
 
     def maintenance(self, any_id: str) -> Maintenance | None:
-        """Return the maintenance operation with this ID, or the one with this event."""
+        """Return the maintenance operation with this ID or with an event of this ID."""
 
     def maintenances_of(self, *events: str) -> Mapping[str, Maintenance]:
-        """Return the maintenance of each of `events`; omit unknown IDs."""
+        """Return the maintenance of each event, keyed by event ID; omit unknown IDs."""
 
     def maintenances(
         self,
@@ -142,7 +142,7 @@ class Transaction(Snapshot, Protocol):
     def save_observations(
         self, polled: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
     ) -> None:
-        """Save each group's last request, and which VMs were shown which events."""
+        """Save when groups were last polled, and which VMs were shown which events."""
 
     def keep(self, name: str, value: str) -> None:
         """Store `value` under `name`."""
@@ -157,7 +157,7 @@ class Transaction(Snapshot, Protocol):
         """Save `token`, replacing its earlier version."""
 
     def save_token_uses(self, used: Mapping[str, datetime]) -> None:
-        """Save when tokens were last used, by ID."""
+        """Save the time each token was last used, keyed by token ID."""
 
     def probe(self) -> None:
         """Insert, update and delete a row in each table to test whether writes work."""
@@ -204,7 +204,7 @@ class Work:
     source: EventSource
     cause: Cause
     host: str | None  # None if announced for VMs or a group
-    vms: tuple[VM, ...]  # those not yet done
+    vms: tuple[VM, ...]  # VMs not yet done
     duration: int  # seconds; -1 if unknown
     description: str = ""
     reason: str | None = None

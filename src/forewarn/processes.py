@@ -70,7 +70,7 @@ def _interpreter_problem(path: str) -> str | None:
 
 
 def kill_session(session: int, seconds: float) -> None:
-    """Kill all of `session` except its leader; wait up to `seconds` for the end."""
+    """Kill all of `session` except its leader; wait up to `seconds` for them to end."""
     until = time.monotonic() + seconds
     signal_session(session, SIGKILL)
     for pid, _ in session_members(session):
@@ -90,14 +90,14 @@ def signal_session(session: int, number: int) -> None:
 
 
 def session_members(session: int) -> Iterator[tuple[int, int]]:
-    """Yield the PID and process group of each member of `session` but its leader."""
+    """Yield the PID and process group of each member of `session` except its leader."""
     for pid, group, its_session in _living_processes():
         if its_session == session and pid != session:
             yield pid, group
 
 
 def marked_sessions(name: str, mark: str) -> set[int]:
-    """Return the sessions of processes started with the variable SESSION:`mark`.
+    """Return the sessions with processes whose variable `name` is SESSION:`mark`.
 
     A session is listed only if its own ID is in the variable, so that a process that
     inherited the variable and then started another session does not count.

@@ -43,7 +43,7 @@ class StopSignal:
             signal.alarm(_START_LIMIT)
 
     def end_alarm(self) -> None:
-        """Cancel the alarm set by `expect`, but no other, such as a test runner's."""
+        """Cancel the alarm set by `expect`, but not others, such as a test runner's."""
         if self._has_alarm:
             signal.alarm(0)
 
@@ -62,8 +62,7 @@ class StopSignal:
 
 @contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """Raise `SystemExit` in the block on SIGTERM or SIGHUP, so that the block cleans
-    up.
+    """Raise `SystemExit` in the block on SIGTERM or SIGHUP, so that it can clean up.
 
     A second signal does not interrupt the cleanup.
     """

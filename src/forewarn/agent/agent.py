@@ -3,7 +3,8 @@
 1. The inbox receives everything: documents from the poller, results from the executor,
    and the stop request. Only this thread changes event states.
 2. A state is saved before the agent acts on it. If the disk is full, hooks still run,
-   but nothing is approved. If another agent uses the directory, this agent stops.
+   but nothing is approved. If another agent takes over the state directory, this agent
+   stops.
 3. Retries of approvals are not stored, because sending one twice is harmless.
 4. The number of simultaneous hooks and approvals is limited, and the most urgent events
    go first. The poller waits until its last result is processed. Resource use on this
@@ -56,7 +57,7 @@ _SHORT, _LONG = 1.0, 10.0  # seconds between two turns, with and without work wa
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Request to end the agent."""
+    """A request to stop the agent."""
 
 
 Message = PollResult | ExecutorResult | Stop
@@ -80,7 +81,7 @@ class Agent:
         token: Callable[[], str],
         is_dry: bool = False,
     ) -> None:
-        """Set up the agent to follow `plan`; nothing starts until `run`.
+        """Set up the agent to follow `plan`; nothing starts until `run` is called.
 
         `heartbeat` is called in every turn and returns the seconds until the next call.
         `impact` is this VM's downtime since the agent last ran.
@@ -98,12 +99,12 @@ class Agent:
         self._is_dry = is_dry
         self._clock_jumps = ClockJumpDetector()
         self._approvals = ApprovalRetries()
-        self._hold_reasons: dict[str, str] = {}  # reasons for not approving, by event
+        self._hold_reasons: dict[str, str] = {}  # why not, keyed by event ID
         self._blanks = 0
         self._was_away = True  # whether the agent was not running before
         self._document: Document | None = None  # None before the first one
-        self._has_ignored = False  # whether some of its events are not tracked
-        self._has_polled = False  # or has waited long enough for one
+        self._has_ignored = False  # whether the document has untracked events
+        self._has_polled = False  # whether the first poll has ended or took too long
         self._is_stopping = False
         self.inbox: SimpleQueue[Message] = SimpleQueue()
         self._poll_processed = Semaphore()
@@ -114,9 +115,7 @@ class Agent:
         self.inbox.put(result)
 
     def run(self, executor: Executor) -> None:
-        """Process the inbox until a `Stop` arrives or another agent has the
-        directory.
-        """
+        """Process the inbox until stopped or until another agent takes over."""
         while not self._is_stopping:
             self.turn(executor, self._pause(executor))
 
@@ -212,7 +211,7 @@ class Agent:
         if self._document is None:
             self._recorder.name_checked(self._identity.mismatch(None))
         else:
-            self._observe(self._document)  # it may name this VM after all
+            self._observe(self._document)  # it may list this VM under the new name
 
     def _document_read(self, reading: Reading) -> None:
         impact = self._freeze_detector.take()
@@ -223,7 +222,7 @@ class Agent:
         self._recorder.document_read(reading)
         self._blanks = self._blanks + 1 if reading.is_blank else 0
         if 0 < self._blanks < _BLANKS and any(self._states.live()):
-            return  # it may mean "no change"
+            return  # an empty body may mean "no change"
         document = reading.document
         if document is None and self._has_ignored:
             document = self._document  # there may be room now
@@ -293,15 +292,16 @@ class Agent:
     def _can_advance(self, state: EventState) -> bool:
         """Return whether the agent may act on an event yet.
 
-        Until the first document arrives, an event may already have ended. Even if it
-        cannot have ended yet, it is held until a response has set the clock or the
-        service has failed to respond.
+        Before the first document arrives, the agent acts only on events last seen as
+        Scheduled during the current boot, because others may already have ended. Even
+        for those, it waits until a response has set the clock or the service has failed
+        to respond.
         """
         may_wait = state.boot == self._boot and progress.is_scheduled(state)
         return self._document is not None or (self._has_polled and may_wait)
 
     def _advance(self, state: EventState, executor: Executor) -> int:
-        """Do what is due for one event; return how many hooks wait for a slot."""
+        """Do what is due for one event; return how many hooks are waiting."""
         running = executor.running_tokens(state.id)
         context = EventContext(
             now=self._clock.now(),
@@ -342,7 +342,7 @@ class Agent:
         context: EventContext,
         executor: Executor,
     ) -> None:
-        """Send the approval if it is due and its reason is on disk."""
+        """Send the approval if it is due and the event's state is on disk."""
         name = normalize_event_id(state.id)
         needs_check = isinstance(order, CheckReady)
         needs_check = needs_check and not self._approvals.is_ready(name)
@@ -394,7 +394,7 @@ class Agent:
         self._recorder.write(entries, self._states.find)
 
     def _watch_for_freezes(self) -> None:
-        """Measure this VM's downtime while an event may cause some."""
+        """Watch for freezes only while an event may cause them."""
         now = self._clock.now()
         if any(progress.is_near(state, now) for state in self._states.live()):
             self._freeze_detector.start()
@@ -413,16 +413,16 @@ class _Retry:
 
 
 class ApprovalRetries:
-    """Pending approvals, by event."""
+    """Pending approvals, keyed by event ID."""
 
     def __init__(self) -> None:
         """Start without pending approvals."""
         self._retries: dict[str, _Retry] = {}
 
     def claim(self, event: str, now: float) -> bool:
-        """Return whether an approval or a readiness check is due.
+        """Return whether an approval or a readiness check is due, and claim it if so.
 
-        If so, nothing else is due for the event until the result is reported.
+        After a claim, nothing is due for the event until the result is reported.
         """
         retry = self._retries.setdefault(event, _Retry())
         if retry.due > now:
@@ -461,5 +461,5 @@ class ApprovalRetries:
 
     @property
     def next_due(self) -> float:
-        """When the next approval is due, on the monotonic clock."""
+        """The monotonic time at which the next approval is due."""
         return min((retry.due for retry in self._retries.values()), default=_NEVER)

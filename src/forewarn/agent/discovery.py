@@ -1,7 +1,7 @@
 """A metadata service whose address the agent discovers.
 
-1. Only the poller's thread searches, so nothing else waits. A failed search counts as a
-   failed read, which the poller reports and retries.
+1. Only the poller's thread searches, so no other thread waits. A failed search counts
+   as a failed read, which the poller reports and retries.
 2. The address is considered lost when no read has found a metadata service there for a
    while. The next read then searches again. If that search finds nothing, the old
    address stays in use until the next search.
@@ -64,9 +64,10 @@ class DiscoveredService:
         lost_after: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Search on the first read and after `lost_after` seconds of failed reads.
+        """Create the client; the service's address is unknown until the first read.
 
-        `search` returns an endpoint, or raises a `ForewarnError`.
+        `search` returns an endpoint or raises a `ForewarnError`. The first read calls
+        it, as does a read after reads have failed for `lost_after` seconds.
         """
         self._search = search
         self._connect = connect
@@ -74,7 +75,7 @@ class DiscoveredService:
         self._monotonic = monotonic
         self._client: ServiceClient | None = None  # None until the first one is found
         self._failing_since: float | None = None  # None if the last read succeeded
-        self._is_new = False  # no read at this address has succeeded yet
+        self._is_new = False  # whether no read at this address has succeeded yet
         self._is_closed = False
 
     @property

@@ -46,7 +46,7 @@ class VmIdentity:
         return None
 
     def mismatch(self, document: Document | None) -> str | None:
-        """Explain why this VM's events may be missed; None if its names match."""
+        """Return why this VM's events may be missed, or None if its name matches."""
         explicit, compute_name = self.explicit, self.compute_name
         if explicit and compute_name and not is_same(explicit, compute_name):
             return (
@@ -75,7 +75,7 @@ def is_same(one: str, other: str) -> bool:
 
 
 def _named_by_host(name: str, host: str, document: Document | None) -> str | None:
-    """Return whether events use this machine's hostname instead of its VM name."""
+    """Return a sentence if events list this machine's hostname, not its VM name."""
     events = () if document is None else document.events
     named = [entry for event in events for entry in event.resources]
     if not host or any(is_same(entry, name) for entry in named):
@@ -93,7 +93,7 @@ def _named_by_host(name: str, host: str, document: Document | None) -> str | Non
 def _forms(name: str) -> frozenset[str]:
     """Return a name in normal form and in the form of a scale-set hostname.
 
-    No two numbers have the same six digits, and no name has two numbers.
+    Names of different VMs in a scale set have no form in common.
     """
     plain = name.strip().casefold().removeprefix("_")
     parts = _INSTANCE.fullmatch(plain)

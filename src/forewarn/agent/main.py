@@ -67,7 +67,7 @@ def run_agent(plan: Plan, *, is_dry: bool) -> None:
 
 
 class _Running:
-    """One agent and everything that belongs to it."""
+    """One agent and all of its parts."""
 
     def __init__(self, plan: Plan, stack: ExitStack, *, is_dry: bool) -> None:
         self._plan = plan

@@ -6,7 +6,7 @@
    files there.
 2. Symbolic links are followed. Every link and directory along the path is checked, as
    is the target. The agent's own files must not be links.
-3. These checks apply to POSIX platforms. On other platforms, nothing is reported.
+3. These checks apply only to POSIX platforms. Elsewhere, nothing is reported.
 """
 
 import os

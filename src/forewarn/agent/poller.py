@@ -17,7 +17,7 @@ from forewarn.client.retries import delay
 from forewarn.errors import ForewarnError, Misunderstood, Refused
 
 _LONGEST_POLL = 60.0  # seconds; the longest long poll
-_BLIND_PAUSE = 2.0  # seconds after a request without a response; Preempt leaves only 30
+_BLIND_PAUSE = 2.0  # seconds after a request without a response; Preempt gives only 30
 _REFUSED_PAUSE = 5.0  # seconds after a rejected request
 _IMMEDIATE = 0.1  # seconds; a 304 that arrives sooner was not a long poll
 _SHORTEST_PAUSE = 0.1  # seconds between two requests, regardless of the service
@@ -66,7 +66,7 @@ class DocumentPoller:
         source: DocumentSource,
         deliver: Callable[[PollResult], None],
     ) -> None:
-        """Poll `source` according to `plan`; pass each result to `deliver`.
+        """Create a poller of `source` that passes each result to `deliver`.
 
         `deliver` may wait until earlier results are processed. If the plan has no name,
         no document is read until the name is known.
@@ -124,7 +124,7 @@ class DocumentPoller:
         self._deliver(NameLearned(name=name))
 
     def _read(self) -> float:
-        """Request the document; return the minimum pause if a long poll can follow."""
+        """Request the document; return the pause, which is short between long polls."""
         wait = None if self._tag is None else self._long_poll
         if wait is not None and self._has_manual_clock:
             wait = 1.0  # only responses show how far a manual clock has moved
@@ -145,7 +145,7 @@ class DocumentPoller:
 
 
 def _long_poll(plan: Plan) -> float | None:
-    """Return the seconds of a long poll, which must not cause alarms; None if off."""
+    """Return the seconds of a long poll, too few to raise an alarm; None if off."""
     seconds = min(plan.blind_after / 2, _LONGEST_POLL)
     return seconds if plan.wait and seconds >= 1 else None
 

@@ -1,6 +1,6 @@
 """Rules: which rule matches an event and why, including time windows.
 
-1. The first rule whose conditions all hold matches. Later rules are still explained.
+1. The first rule whose conditions all hold is chosen. All rules are explained.
 2. Word comparisons ignore case, and ranges include their bounds.
 3. Time zones come from the machine's time zone database, except for UTC.
 """

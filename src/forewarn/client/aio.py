@@ -1,4 +1,4 @@
-"""Asyncio client: has the same interface as `forewarn.client.Client`, without threads.
+"""Asyncio client with the same interface as `forewarn.client.Client`, without threads.
 
 Canceling a request ends it immediately and closes its connection.
 """
@@ -39,7 +39,7 @@ class Client(BaseClient[AsyncConnectionPool]):
         dhcp_timeout: float = 15.0,
         **options: Unpack[ClientOptions],
     ) -> Self:
-        """Find the service like `forewarn.client.Client.discover`, in a thread."""
+        """Find the service, using a thread; see `forewarn.client.Client.discover`."""
         threaded_client = await asyncio.to_thread(
             threaded.Client.discover,
             endpoint,
@@ -54,7 +54,7 @@ class Client(BaseClient[AsyncConnectionPool]):
         return await self._run(self._conversation.document())
 
     async def approve(self, *events: ScheduledEvent | str) -> None:
-        """Approve `events` so that they can start early: either all of them or none."""
+        """Approve either all of `events` or none, so that they can start early."""
         await self._run(self._conversation.approve(events))
 
     async def instance(self, api_version: str = "2021-02-01") -> Instance:

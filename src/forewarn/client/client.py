@@ -40,7 +40,7 @@ Pool = TypeVar("Pool")
 
 
 class ClientOptions(TypedDict, total=False):
-    """Optional arguments of a client; its constructor explains them."""
+    """Optional arguments of a client, as explained in its constructor."""
 
     timeout: float
     first_timeout: float
@@ -138,7 +138,7 @@ class Client(BaseClient[ConnectionPool]):
         return self._run(self._conversation.document())
 
     def approve(self, *events: ScheduledEvent | str) -> None:
-        """Approve `events` so that they can start early: either all of them or none."""
+        """Approve either all of `events` or none, so that they can start early."""
         self._run(self._conversation.approve(events))
 
     def instance(self, api_version: str = "2021-02-01") -> Instance:

@@ -1,5 +1,4 @@
-"""Conversations with the service, without I/O: requests, retries, pauses and long
-polls.
+"""Conversations with the service, without I/O: requests, retries and pauses.
 
 An exchange is a generator that yields a request or a pause and receives the response.
 The threaded and asyncio clients share this logic.
@@ -30,7 +29,7 @@ from forewarn.protocol.types import Document, ScheduledEvent
 #: The maximum time in seconds that the service may hold a long poll. A dead connection
 #: is noticed after this time plus a timeout.
 HOLD = 30.0
-_SILENCE = requests.DAY  # without a poll, after which the service disables events
+_SILENCE = requests.DAY  # the service disables events after this time without polls
 _BLANKS = 2  # consecutive empty bodies before events count as gone
 
 T = TypeVar("T")
@@ -80,7 +79,7 @@ class Conversation:
     """All of a client's requests, and its estimate of the service's clock."""
 
     def __init__(self, settings: ClientSettings) -> None:
-        """Use `settings`."""
+        """Create a conversation in which nothing has been requested yet."""
         self._settings = settings
         self.clock = ServiceClock(settings.monotonic)
         self._last_response_at: float | None = None  # for events; None if none yet

@@ -1,5 +1,4 @@
-"""Discovery of the metadata service: the well-known address, the environment, then
-DHCP.
+"""Discovery of the metadata service: well-known address, environment, then DHCP.
 
 Where VMs have no route to 169.254.169.254, option 245 in a DHCP offer contains the
 service's address. The search takes no lease, because it sends a DISCOVER without a
@@ -17,7 +16,7 @@ from typing import Final
 from forewarn.client.endpoint import DEFAULT, VARIABLE, Endpoint, parse
 from forewarn.errors import InvalidInput, Malformed, Unreachable
 
-#: The environment variable in which Azure's scripts store a previously found address.
+#: The environment variable in which Azure's scripts store an address they have found.
 _KEPT_ADDRESS = "SCHEDULEDEVENTSIP"
 #: The service's ports at that address; some clients know only the second one.
 _PORTS = (80, 8080)
@@ -282,7 +281,7 @@ def _mac_of(card: str) -> bytes:
 
 
 def _ioctl(card: str, operation: int) -> bytes:
-    """Query the kernel about `card`: it reports this namespace; /sys may not."""
+    """Query the kernel about `card`; /sys may describe another network namespace."""
     import fcntl  # available on Linux
 
     ifreq = card.encode()[: _NAME_SIZE - 1].ljust(_IFREQ_SIZE, b"\0")

@@ -37,7 +37,7 @@ def for_document(
 ) -> ClientRequest:
     """Build a request for the document.
 
-    With `tag`, the service responds with 304 if nothing has changed since then. With
+    With `tag`, the service responds with 304 if the document still has that tag. With
     `wait`, it may hold the request for up to that many seconds until something changes.
     """
     headers = dict(_COMMON_HEADERS)

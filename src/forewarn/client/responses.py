@@ -171,7 +171,7 @@ def _tag(text: str | None) -> str | None:
 
 
 def clock_estimate_of(response: HttpResponse) -> ClockEstimate | None:
-    """Return the service's clock from the Date header, or None without a usable one."""
+    """Estimate the service's clock from the Date header; None if it is unusable."""
     date = parse_date(response.headers.get("date"))
     if date is None or date.year not in _YEARS:
         return None
@@ -190,7 +190,7 @@ def _rate(text: str) -> float:
 
 
 def _retry_after(response: HttpResponse) -> float | None:
-    """Return the seconds until the next attempt; Retry-After is seconds or a date."""
+    """Return the seconds until the Retry-After header allows another attempt."""
     text = response.headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():
         return float(text[:9])

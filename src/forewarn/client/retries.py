@@ -25,7 +25,7 @@ class _RetryRule:
     patience: float = 0.0  # minimum seconds of retries, unless retries are off
 
 
-#: Delays by status; all other statuses below 500 are final.
+#: Rules, keyed by status; all other statuses below 500 are final.
 _BY_STATUS: Mapping[int, _RetryRule] = {
     404: _RetryRule(delays=_SLOW),  # the endpoint may not be up yet
     # The service is being updated, which takes at most 70 seconds.

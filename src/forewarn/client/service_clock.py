@@ -32,7 +32,7 @@ class ClockEstimate:
             return datetime.max.replace(tzinfo=UTC)
 
     def seconds_until(self, moment: datetime, monotonic: float) -> float:
-        """Return the service's seconds until `moment`; negative if it has passed."""
+        """Return the service clock's seconds until `moment`, negative if past."""
         return (moment - self.now(monotonic)).total_seconds()
 
     def wait_until(self, moment: datetime, monotonic: float) -> float | None:
@@ -89,7 +89,7 @@ class ServiceClock:
         return self._estimate.now(self._monotonic())
 
     def seconds_until(self, moment: datetime) -> float:
-        """Return the service's seconds until `moment`."""
+        """Return the seconds on the service's clock until `moment`."""
         return self._estimate.seconds_until(moment, self._monotonic())
 
     def wait_until(self, moment: datetime) -> float | None:
@@ -100,7 +100,7 @@ class ServiceClock:
         return self._estimate.wait_until(moment, self._monotonic())
 
     def real(self, seconds: float) -> float:
-        """Convert service seconds to real seconds, except for manual clocks."""
+        """Convert service seconds to real seconds; a manual clock changes nothing."""
         return seconds / self.rate if self.rate else seconds
 
     @property

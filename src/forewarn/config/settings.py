@@ -455,7 +455,7 @@ class Config:
 
     @property
     def shown(self) -> Mapping[EventType, float]:
-        """The minimum seconds for which events of each type are shown as Started."""
+        """The minimum seconds that events of each type are shown as Started."""
         return {kind: getattr(self, f"shown_{kind.lower()}") for kind in EventType}
 
     @property

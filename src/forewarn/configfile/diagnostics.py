@@ -52,7 +52,7 @@ class Location:
 
     @property
     def folder(self) -> Path:
-        """The file's directory, which relative paths in the file are based on."""
+        """The file's directory, to which paths in the file are relative."""
         return self.diagnostics.file.parent
 
     def below(self, key: str | int, label: str | None = None) -> "Location":

@@ -1,5 +1,4 @@
-"""TOML files: a reader that reports line numbers in errors and records every key's
-line.
+"""TOML files: a reader that knows the line of every key and every error.
 
 `tomllib` does not report the lines of keys. This module scans only text that `tomllib`
 has parsed, so the text is well-formed.
@@ -19,11 +18,11 @@ from forewarn.errors import ForewarnError, InvalidInput
 _POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 _MAX_MIB = 64
-#: The largest file that is read, equal to the largest fleet that the API accepts.
+#: The maximum size of a file in bytes, the same as for a fleet sent to the API.
 MAX_BYTES = _MAX_MIB * 1024 * 1024
 
 #: The maximum number of parts in a dotted key. The memory and time that `tomllib` needs
-#: grow with its square: 1 GB for a 32 kB key.
+#: grow with the square of this number: 1 GB for a 32 kB key.
 _MAX_PARTS = 8
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
 _LONG_KEY = re.compile(rf"(?:{_PART}){{{_MAX_PARTS}}}")
@@ -206,7 +205,7 @@ class _Scan:
             self._at = max(literal.end() if literal else 0, self._at + 1)
 
     def _entries(self, end: str) -> Iterator[int]:
-        """Move to each entry in turn, and yield its index until `end` is passed."""
+        """Move to each entry in turn, and yield its index; stop after `end`."""
         index = 0
         while self._skip_blank() and not self._skip(end):
             yield index

@@ -33,7 +33,7 @@ _URL = re.compile(r"[!-~]+")  # printable ASCII without spaces
 
 #: New names of renamed keys and words, for errors about the old names.
 RENAMED: Mapping[str, tuple[str, ...]] = {
-    "listening": ("enabled", "enabling"),  # of a group; a table of settings
+    "listening": ("enabled", "enabling"),  # a group's field; a settings table
     "listening_since": ("enabled_since",),
     "ListeningBegan": ("Enabled",),
     "ignore_gates": ("ignore_blockers",),
@@ -87,7 +87,7 @@ def invalid_value(expected: str, value: object) -> InvalidInput:
 
 
 def toml_value(value: object) -> str:
-    """Format a value in TOML syntax, shortened; tables and lists only by their kind."""
+    """Format a value as short TOML; only the kind of a table or list is named."""
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
@@ -111,7 +111,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def suggestion(word: object, known: Iterable[str]) -> str:
-    """Return a "did you mean" suffix for a sentence, or "" without a similar word."""
+    """Return a "did you mean" suffix for a sentence, or "" if no word is similar."""
     near = nearest(word, known) if isinstance(word, str) else None
     return "" if near is None else f'; did you mean "{near}"?'
 

@@ -56,7 +56,7 @@ _LAST = 1.5  # seconds to wait for killed scripts when the service stops
 
 
 class ScriptDriver:
-    """Runs one command per maintenance operation, with its details as input."""
+    """Runs a command for each maintenance operation; the details are its input."""
 
     def __init__(
         self,
@@ -67,12 +67,12 @@ class ScriptDriver:
         lock_file: Path | None = None,
         patience: float = _OLD_SCRIPTS,
     ) -> None:
-        """Run `command` for at most `timeout` seconds; 0 means no limit.
+        """Create a driver that runs `command`.
 
-        The command is killed `grace` seconds after SIGTERM. Supervisors lock
-        `lock_file`, which is None if the store is in memory, because a new service then
-        has nothing to repeat. Supervisors from an earlier service are killed after
-        `patience` seconds.
+        The command receives SIGTERM after `timeout` seconds, unless that is 0, and is
+        killed `grace` seconds later. Supervisors lock `lock_file`. It is None if the
+        store is in memory, because a new service then has no work to repeat.
+        Supervisors from an earlier service are killed after `patience` seconds.
         """
         self._command = command
         self._timeout = timeout
@@ -83,7 +83,7 @@ class ScriptDriver:
         self._running: set[_SupervisedScript] = set()
 
     def open(self) -> None:
-        """Check that the command can run, and start ending old scripts."""
+        """Check that the command can run, and begin to end old scripts."""
         problem = command_problem(self._command)
         if problem is not None:
             raise CannotStart(f"cannot run the driver's command: {problem}")
@@ -238,7 +238,7 @@ class _OldScripts:
     """Scripts left running by an earlier service on the same store."""
 
     def __init__(self, lock_file: Path, patience: float) -> None:
-        """Find them by `lock_file`; kill their supervisors after `patience` seconds."""
+        """Allow the scripts `patience` seconds; their supervisors lock `lock_file`."""
         self._path = lock_file
         self._patience = patience
         self._kill_at = float("inf")
@@ -247,10 +247,9 @@ class _OldScripts:
         self.warning = ""  # empty unless they cannot be ended
 
     def open(self) -> None:
-        """Look for the scripts for the first time; raise `CannotStart` if that is
-        impossible.
+        """Look for old scripts; raise `CannotStart` if that is impossible.
 
-        Return immediately, so that VMs are served while old scripts end.
+        This does not wait for the scripts to end, so VMs are served in the meantime.
         """
         self._kill_at = time.monotonic() + self._patience
         try:

@@ -29,7 +29,7 @@ MOST_OUTPUT = 64 * 1024  # bytes; only the last ones are kept
 LONGEST_LINE = 64 * 1024  # bytes; longer reports cannot be read
 LONGEST_DETAIL = 1000  # characters
 
-#: The lock file of the service's scripts; for a script, prefixed with its session.
+#: A variable with the lock file's path; for scripts, the session precedes the path.
 SUPERVISOR_VARIABLE = "FOREWARN_SUPERVISOR"
 
 _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG in <linux/prctl.h>
@@ -292,8 +292,7 @@ class ScriptSupervisor:
 
 
 def _die_with(supervisor: int) -> Callable[[], None]:
-    """Return a function that makes a new child process die with its parent,
-    `supervisor`.
+    """Return a function that makes a new child process die with `supervisor`.
 
     This works only while the thread that starts the child is alive. A program that
     changes its user when it starts, such as sudo, is not killed.
@@ -407,7 +406,7 @@ class OutputReader:
     def _note_unreadable(
         self, line: bytes, wrong: str, *, is_report: bool = False
     ) -> None:
-        """Note what is `wrong` with `line`, if it `is_report` or starts like one."""
+        """Note the problem with `line`, if it is a report or starts like one."""
         if self.unreadable or not (is_report or _LIKE_A_REPORT.match(line)):
             return
         begin = _clean(line[:_MOST_QUOTED].decode(errors="replace"))

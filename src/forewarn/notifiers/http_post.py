@@ -25,7 +25,7 @@ from forewarn.ports import Bell
 _MOST_SHOWN = 200  # characters of a response to show
 _MOST_READ = 4 * _MOST_SHOWN  # bytes
 _LEAST = 0.001  # seconds; a timeout of 0 would mean non-blocking
-_MOST_INTERIM = 100  # responses before the final response
+_MOST_INTERIM = 100  # interim responses before the final one
 _SHORTEST = 8  # characters; shorter words are too common to redact
 _INSTEAD = "***"
 
@@ -232,7 +232,7 @@ class _Response(HTTPResponse):
         self._status_lines = 0
 
     def _read_status(self) -> tuple[str, int, str]:
-        """Read a status line; the base class also calls this for each 100."""
+        """Read a status line; the base class also calls this for each 100 response."""
         if self._late.is_set():  # buffered data may take long to parse
             raise TimeoutError
         if self._status_lines > _MOST_INTERIM:
@@ -290,7 +290,7 @@ def _secret_words_of_url(parts: SplitResult) -> Iterator[str]:
 
 
 def _longest_first(words: Iterable[str]) -> Sequence[str]:
-    """Sort `words` so that none hides a longer word that begins with it."""
+    """Sort `words`, longest first, so that no word hides a longer one."""
     return sorted({*filter(None, words)}, key=len, reverse=True)
 
 
@@ -309,6 +309,6 @@ def _both(coded: str) -> Iterator[str]:
 
 
 def _begun(text: str, word: str) -> int:
-    """Return how many characters of `word` are at the end of `text`."""
+    """Return how many leading characters of `word` are at the end of `text`."""
     lengths = range(len(word) - 1, 0, -1)
     return next((length for length in lengths if text.endswith(word[:length])), 0)

@@ -35,7 +35,10 @@ class Webhook:
     def __init__(
         self, target: Target, *, source: str, now: Callable[[], datetime]
     ) -> None:
-        """Use `source` in events; `now` returns the real time for signatures."""
+        """Create a notifier for `target`.
+
+        Events have this `source`. `now` returns the real time for signatures.
+        """
         self._target = target
         self._source = source
         self._now = now

@@ -71,7 +71,7 @@ def encode(
 def plain_event(
     event: ScheduledEvent, version: ApiVersion, form: DateForm
 ) -> dict[str, object]:
-    """Return one event in a document in the form that `version` uses."""
+    """Return one event as it appears in a document of `version`."""
     plain: dict[str, object] = {
         "EventId": event.id,
         "EventStatus": event.status,
@@ -163,7 +163,7 @@ def encode_start_requests(event_ids: Iterable[str]) -> bytes:
 
 
 def decode_start_requests(body: bytes) -> tuple[str, ...]:
-    """Decode the IDs that a body approves; they are upper case, unique and in order."""
+    """Decode the IDs that a body approves, in upper case and without repeats."""
     plain = parse_json(body)
     if not isinstance(plain, dict):
         raise Malformed("the body is not a JSON object")

@@ -7,7 +7,7 @@ from forewarn.protocol.versions import INSTANCE_VERSIONS
 
 #: A value, an object or a list in the tree.
 Node: TypeAlias = "str | dict[str, Node] | list[Node]"
-#: The same, with the first version in place of each value; a list has its own.
+#: The same tree, with first versions instead of values; a list contains only its own.
 Shape: TypeAlias = "str | list[str] | dict[str, Shape]"
 
 #: The table of `compute` in the documentation, sorted by name like real responses.
@@ -65,7 +65,7 @@ COMPUTE: Mapping[str, Shape] = {
             "sku": "2019-06-01",
             "version": "2019-06-01",
         },
-        # The table dates only the two keys; the rest is from its 2019-06-01 samples.
+        # The table has versions for only two keys; the rest is from 2019-06-01 samples.
         "osDisk": {
             "caching": "2019-06-01",
             "createOption": "2019-06-01",
@@ -103,11 +103,11 @@ COMPUTE: Mapping[str, Shape] = {
     "zone": "2017-12-01",
 }
 
-_FIRST = "2017-04-02"  # the table's first; that 2017-03-01 equals it is our choice
+_FIRST = "2017-04-02"  # the table's first; we assume that 2017-03-01 is equal
 
 
 def compute(values: Mapping[str, Node], version: str) -> dict[str, Node]:
-    """Arrange `values` as in `version`; fields without values are empty."""
+    """Return `values` in the form of `version`; fields without values are empty."""
     return _filled(_EMPTY[version], values)
 
 

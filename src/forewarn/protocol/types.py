@@ -9,7 +9,7 @@ from enum import StrEnum
 class EventType(StrEnum):
     """What will happen to the VM."""
 
-    #: The VM pauses for seconds; memory and open files are kept.
+    #: The VM pauses for a few seconds; memory and open files are kept.
     FREEZE = "Freeze"
     #: The VM restarts; memory is lost.
     REBOOT = "Reboot"

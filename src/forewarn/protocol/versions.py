@@ -57,7 +57,7 @@ VERSIONS: Mapping[str, ApiVersion] = {version.name: version for version in _TABL
 
 NEWEST = _TABLE[-1]
 
-#: Every version of /metadata/instance, oldest first; a separate set.
+#: Every version of /metadata/instance, oldest first; these are separate from the above.
 INSTANCE_VERSIONS: tuple[str, ...] = (
     "2017-03-01",
     "2017-04-02",

@@ -68,7 +68,7 @@ class RecordingFile:
 
     @classmethod
     def append_to(cls, path: Path, recording: Recording) -> Self:
-        """Append to `recording`, stored at `path`, after its last complete line."""
+        """Reopen the `recording` at `path`; drop an incomplete last line."""
         try:
             file = cls(path, os.open(path, os.O_RDWR | _BINARY), recording.header)
             file._lock()

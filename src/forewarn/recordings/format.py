@@ -54,7 +54,7 @@ class RecordedDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedFailure:
-    """Requests now fail, or the failure has ended and the last document applies."""
+    """Requests now fail, or a failure has ended and the last document applies again."""
 
     after: float
     what: str | None  # status, or cause of a missing response; None if it ended
@@ -211,7 +211,10 @@ def _parse_header(text: str) -> RecordingHeader:
 
 
 def _parse_line(text: str, before: float) -> Line | None:
-    """Parse the line after the one at `before`; None if blank or unknown."""
+    """Parse a line; `before` is the time of the previous line.
+
+    Return None if the line is blank or of an unknown kind.
+    """
     if not text.strip():
         return None
     plain = _parse_object(text)

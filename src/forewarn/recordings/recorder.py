@@ -81,14 +81,14 @@ class Recorder:
         return self._last is not None and self._last.document == shown.document
 
     def _seconds_at(self, now: datetime) -> float:
-        """Return the seconds since the start, never less than before."""
+        """Return the seconds since the start, at least as many as last time."""
         passed = (now - self.header.began).total_seconds()
         self._after = max(self._after, round(passed, 3))
         return self._after
 
 
 def failure_name(error: ForewarnError) -> str:
-    """Return a failure's name: the response status, or a word without one."""
+    """Return a failure's name: the response status, or a word if there is none."""
     if isinstance(error, Refused):
         return str(error.status)
     names = (name for kind, name in _FAILURE_NAMES if isinstance(error, kind))

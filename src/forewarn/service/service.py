@@ -1,4 +1,4 @@
-"""The complete service: its parts, and the readers that commits wake.
+"""The complete service: its parts, and the journal readers that commits wake.
 
 Parts start in order and stop in reverse order.
 """
@@ -81,13 +81,13 @@ class ServiceObserver(RequestObserver, Protocol):
     """Observes requests and commits; commits are reported in the committing thread."""
 
     def opened(self, clock: Clock, directory: Directory) -> None:
-        """Receive the parts of the service that give requests their context."""
+        """Receive the service's clock and directory once they exist."""
 
     def committed(self, position: int) -> None:
         """Record a commit up to journal `position`, before VMs can see it."""
 
     def wake(self) -> None:
-        """Check again, because VMs can see a new commit."""
+        """React to a commit that VMs can now see."""
 
 
 class JournalReaders:
@@ -104,9 +104,9 @@ class JournalReaders:
         notifications: Notifications,
         patience: float = _PATIENCE,
     ) -> None:
-        """Read what `engine` commits.
+        """Create the readers of the journal of `engine`.
 
-        Reading a commit's documents is retried for `patience` seconds.
+        Failed attempts to show a commit to VMs are retried for `patience` seconds.
         """
         self._patience = patience
         self._leaving = Bell()
@@ -137,7 +137,7 @@ class JournalReaders:
 
     @property
     def threads(self) -> Sequence[Follower]:
-        """Background threads, in starting order."""
+        """Background threads, in the order in which they start."""
         return (
             self._document_follower,
             self._driver_follower,
@@ -392,7 +392,7 @@ class Service:
                 clock_now=engine.clock.now(),
             )
         )
-        warning = getattr(self._driver, "warning", "")  # a plug-in's may have any type
+        warning = getattr(self._driver, "warning", "")  # a plug-in may set any type
         if not isinstance(warning, str) or not warning:
             return health
         return replace(health, warnings=[*health.warnings, warning])

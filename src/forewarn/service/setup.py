@@ -84,7 +84,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def rules_of(config: Config, clock: Clock) -> Rules:
-    """Return the rules; real-time minimums last `rate` times as long on the clock."""
+    """Return the rules, with real-time minimums converted to the clock's time."""
     default = 0.0 if config.driver == "nothing" else _LEAD
     lead = default if config.lead is None else config.lead
     return Rules(

@@ -54,8 +54,8 @@ def _socket(family: int, kind: int, protocol: int, cleanup: ExitStack) -> socket
 def _by_number(chosen: socket.socket, cleanup: ExitStack) -> socket.socket:
     """Bind the port of `chosen` again, by number.
 
-    Otherwise, after the service stops listening, the kernel could give a port that it
-    chose to another process.
+    Without this, the kernel could give a port that it chose to another process after
+    the service stops listening.
     """
     listener = _socket(chosen.family, chosen.type, chosen.proto, cleanup)
     listener.bind(chosen.getsockname())
@@ -72,7 +72,7 @@ def connection_limits(config: Config) -> ConnectionLimits:
 
 
 def metadata_hosts(config: Config) -> Set[str]:
-    """Return the metadata plane's names, without DNS lookups."""
+    """Return the hostnames of the metadata plane, without DNS lookups."""
     bound = (address.host.lower() for address in config.metadata)
     return {*config.metadata_host, *bound, socket.gethostname().lower()}
 

@@ -1,9 +1,9 @@
 """Audit entries: one class for each kind, and a reader for recorded entries.
 
 1. Each class has the same fields as its kind in the log, in the same order.
-2. Recorded entries may come from another version of the agent. A missing value or one
-   with another type is read as None, empty or "?". An entry of an unknown kind becomes
-   an `UnknownEntry`.
+2. Recorded entries may come from another version of the agent. A value that is
+   missing or has the wrong type is read as None, an empty value or "?". An entry of an
+   unknown kind becomes an `UnknownEntry`.
 """
 
 from collections.abc import Callable, Mapping
@@ -62,7 +62,7 @@ class DecidedEntry(_Entry):
     rule: str | None  # None if no rule matches
     why: tuple[str, ...]
     approve: str | None  # None if no rule matches
-    hooks: Mapping[str, tuple[str, ...]]  # by step
+    hooks: Mapping[str, tuple[str, ...]]  # names, keyed by step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +191,7 @@ class BlindEntry(_Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeesAgainEntry(_Entry):
-    """A document was read again after such a period."""
+    """A document was read again after a period without one."""
 
     what = "sees-again"
     seconds: float | None

@@ -28,7 +28,7 @@ class AuditLog:
     def __init__(
         self, path: Path, *, size_limit: int = _FILE_LIMIT, disk: Disk | None = None
     ) -> None:
-        """Append to the file `path` until it reaches `size_limit` bytes."""
+        """Create a log at `path`; a file of `size_limit` bytes is full."""
         self._path = path
         self._size_limit = size_limit
         self._disk = disk or Disk()
@@ -119,7 +119,7 @@ def _numbered(path: Path, number: int) -> Path:
 def _encode(line: Mapping[str, object]) -> bytes:
     try:
         return json.dumps(line, default=field_values, separators=(",", ":")).encode()
-    except RecursionError:  # a too deeply nested event
+    except RecursionError:  # the event is too deeply nested
         return _encode({name: line[name] for name in line if name != "event_as_shown"})
 
 

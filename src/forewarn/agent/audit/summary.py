@@ -30,10 +30,10 @@ class EventSummary:
     not_before: datetime | None = None
     announced: float | None = None  # announced duration in seconds; None if unknown
     first_at: datetime | None = None
-    notice: float | None = None  # seconds, when first seen; None if unknown
+    notice: float | None = None  # seconds left when first seen; None if unknown
     is_mine: bool = False
     rule: str | None = None  # None if no rule matches
-    #: The last entry of each hook, by step and hook.
+    #: The last entry of each hook, keyed by step and hook.
     ran: Mapping[tuple[str, str], e.HookEndedEntry] = field(default_factory=dict)
     not_approved: str | None = None  # the latest reason, if any
     approved_at: datetime | None = None

@@ -1,4 +1,4 @@
-"""The agent's configuration file, read together with its scripts directory into a plan.
+"""Reader that turns the agent's configuration file and scripts directory into a plan.
 
 1. All errors are reported together, each with its line number. Warnings become part of
    the plan.
@@ -372,7 +372,7 @@ def _never_matches(plan: Plan, number: int, rule: Rule) -> Iterator[str]:
 
 
 def _missing_fields(plan: Plan, rule: Rule) -> Iterator[str]:
-    """Warn about conditions on fields that the api-version does not have."""
+    """Yield a warning for each condition on a field that the api-version lacks."""
     version = VERSIONS[plan.api_version]
     takes_none = rule.description is None or fnmatchcase("", rule.description)
     conditions = (

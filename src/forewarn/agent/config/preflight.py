@@ -26,7 +26,7 @@ _FIND_WORD = 'command -v -- "$1"'
 
 
 def check_machine(plan: Plan) -> list[str]:
-    """Return a sentence for each problem that would break the handling of an event."""
+    """Return a sentence for each problem that would prevent handling an event."""
     problems = [
         f'hook "{hook.name}": {problem}'
         for hook in plan.hooks.values()
@@ -143,7 +143,7 @@ def _can_write(folder: Path) -> bool:
 
 
 def _permissions(plan: Plan) -> Iterator[str]:
-    """Yield a problem for each path that other users can change, once per path."""
+    """Yield one problem for each path that other users can change."""
     trusted = [("config", plan.file), ("state", plan.state), ("scripts", plan.scripts)]
     trusted += [
         ("scripts", Path(hook.command[0]))

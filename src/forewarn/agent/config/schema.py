@@ -43,7 +43,7 @@ from forewarn.logs import FORMATS, LEVELS
 from forewarn.protocol.types import EventSource, EventType
 from forewarn.protocol.versions import VERSIONS
 
-#: Runs a shell command line.
+#: The command that runs a shell command line.
 SHELL = ("/bin/sh", "-c")
 
 _DAY = 86_400
@@ -57,7 +57,7 @@ _UNPRINTED = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """The parser for one key, and the plan's field for its value."""
+    """The parser for one key, and the field of the plan that stores its value."""
 
     read: Reader[Any]
     field: str
@@ -105,7 +105,7 @@ _read_names = list_of(read_any_text, "a list of strings", is_unique=True)
 def _some_of(enum: type[StrEnum]) -> Reader[frozenset[str]]:
     """Return a case-insensitive reader for a list of protocol words.
 
-    An unknown word is an error, because a rule with it would never match.
+    An unknown word is an error, because a rule that uses it would never match.
     """
     read_words = list_of(one_of(*enum), "a list of strings", is_unique=True)
 
@@ -159,7 +159,7 @@ def _read_days(value: object) -> frozenset[int]:
 
 
 def _read_clock(value: object) -> time:
-    """Parse a time of day, to the minute; 24:00 means the end of the day."""
+    """Parse a time of day, HH:MM; 24:00 means the end of the day."""
     if isinstance(value, time):
         return value
     if value == "24:00":

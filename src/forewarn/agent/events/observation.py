@@ -7,8 +7,8 @@
    decided again only if the event turns out to list this VM, whose name may be learned
    late.
 4. The number of tracked events is limited. Events that the agent has acted on and
-   events that are gone but not complete are always tracked. Among all others, this VM's
-   events go first, then those with the nearest NotBefore. The rest are ignored until
+   events that are gone but not complete are always tracked. Among the others, this VM's
+   events come first, then those with the nearest NotBefore. The rest are ignored until
    there is room.
 """
 
@@ -34,11 +34,11 @@ from forewarn.protocol.types import Document, EventStatus, EventType, ScheduledE
 
 #: The maximum number of events tracked at a time.
 MOST_EVENTS = 256
-#: The maximum size of one event as JSON, in bytes; details of larger events are unused.
+#: The maximum size of an event as JSON, in bytes; details of larger events are ignored.
 LARGEST_EVENT = 256 * 1024
 
 _SAFE_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,99}")
-_EARLY = timedelta(seconds=2)  # the service's date has whole seconds
+_EARLY = timedelta(seconds=2)  # the service's dates have whole seconds
 #: Event types that this VM survives only by booting again.
 _RESTARTS = frozenset(
     {EventType.REBOOT, EventType.REDEPLOY, EventType.PREEMPT, EventType.TERMINATE}
@@ -129,8 +129,8 @@ def _usable(
 ) -> Mapping[str, ScheduledEvent]:
     """Return the events that are small enough to be tracked.
 
-    A known event that has become too large keeps its earlier details with its new
-    status.
+    A known event that has become too large keeps its earlier details, but gets its
+    new status.
     """
     usable: dict[str, ScheduledEvent] = {}
     for name, event in listed.items():
@@ -147,7 +147,7 @@ def _usable(
 def _size(event: ScheduledEvent) -> int:
     try:
         return len(json.dumps(event.raw))
-    except RecursionError:  # just within the parser's depth limit; `raw` is not stored
+    except RecursionError:  # deeply nested; `raw` is not stored
         return len(event.description) + sum(map(len, event.resources))
 
 
@@ -161,7 +161,7 @@ def _tracked(
         name
         for name, state in states.items()
         if state.over_at is None
-        and (state.has_action or state.seen is LastStatus.GONE)  # its hooks may wait
+        and (state.has_action or state.seen is LastStatus.GONE)  # hooks may be waiting
     }
     others = usable.keys() - busy
     room = max(MOST_EVENTS - len(busy), 0)
@@ -329,17 +329,17 @@ def _mark_gone(state: EventState, observation: Observation) -> _Change:
 
 
 def _has_happened(state: EventState, observation: Observation) -> bool:
-    """Return whether an event that is gone took place, even if not seen as Started."""
+    """Return whether a gone event took place, even if it was never seen as Started."""
     if state.started_at is not None or state.boot != observation.boot:
         return True
     if state.is_mine and state.event.type in _RESTARTS and not observation.was_away:
-        return False  # never seen as Started, and this VM would have been restarted
+        return False  # the event would have been seen as Started
     due = state.event.not_before
     return state.posted_at is not None or (due is not None and observation.now >= due)
 
 
 def _with_impact(state: EventState, observation: Observation) -> EventState:
-    """Add this VM's impact since the last document."""
+    """Add the impact on this VM since the last document."""
     boots = 0 if state.boot == observation.boot else 1
     impact = state.impact + observation.impact + Impact(boots=boots)
     return replace(state, boot=observation.boot, impact=impact)

@@ -45,7 +45,7 @@ _LONGEST_HOOK = timedelta(hours=1)  # for a hook without any other limit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginHook:
-    """Run a hook."""
+    """An order to run a hook."""
 
     run: HookRun
     deadline: datetime
@@ -53,7 +53,7 @@ class BeginHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelHook:
-    """End a running hook."""
+    """An order to end a running hook."""
 
     token: str
     reason: str
@@ -61,14 +61,14 @@ class CancelHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReady:
-    """Run the hook that checks whether all VMs in the event are ready."""
+    """An order to run the hook that checks whether all VMs in the event are ready."""
 
     hook: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostApproval:
-    """Approve the event."""
+    """An order to approve the event."""
 
 
 Order = BeginHook | CancelHook | CheckReady | PostApproval
@@ -152,7 +152,7 @@ def mark_approved(state: EventState, now: datetime) -> EventStep:
 
 
 def ready_check(state: EventState, hook: str, context: EventContext) -> BeginHook:
-    """Return the order to run the readiness hook, whose result is not saved."""
+    """Return an order to run the readiness hook; its result is not saved."""
     run = HookRun(
         step=HookPoint.PREPARE, hook=hook, token=context.token(), begun_at=context.now
     )
@@ -165,7 +165,7 @@ def is_scheduled(state: EventState) -> bool:
 
 
 def urgency(state: EventState) -> tuple[bool, bool, float, str]:
-    """Return a sort key: the events whose hooks and approvals go first.
+    """Return a sort key that puts the most urgent events first.
 
     This VM's events go before other VMs' events, and events in the document before
     events that are gone. Otherwise, the nearest NotBefore goes first.
@@ -215,7 +215,7 @@ def _current_step(state: EventState) -> HookPoint:
 def _close_lost_runs(
     state: EventState, context: EventContext
 ) -> tuple[EventState, tuple[e.AuditEntry, ...]]:
-    """Mark hooks of earlier steps as cut if they were running when the agent died."""
+    """Mark hooks of earlier steps as `CUT` if they were running when the agent died."""
     reason = "the agent was not running when the event's status changed"
     closed = {
         run: replace(run, outcome=HookOutcome.CUT, ended_at=context.now, reason=reason)

@@ -75,7 +75,10 @@ class Impact:
     total: float = 0.0  # total of all such periods
 
     def scaled(self, rate: float) -> "Impact":
-        """Convert to seconds on a clock `rate` times as fast, or not at all for 0."""
+        """Convert to the seconds of a clock that runs `rate` times as fast.
+
+        A rate of 0 means a manual clock; the seconds are then unchanged.
+        """
         if not rate:
             return self
         return Impact(
@@ -83,7 +86,7 @@ class Impact:
         )
 
     def rounded(self) -> "Impact":
-        """Round to milliseconds."""
+        """Return this impact, rounded to milliseconds."""
         seconds, total = round(self.seconds, 3), round(self.total, 3)
         return Impact(boots=self.boots, seconds=seconds, total=total)
 

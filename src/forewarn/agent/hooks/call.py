@@ -17,7 +17,7 @@ class Cancellation:
     """Cancels any number of hook calls, from any thread."""
 
     def __init__(self) -> None:
-        """Start uncanceled."""
+        """Create a cancellation that is not in effect yet."""
         self._lock = RLock()  # a signal handler may interrupt its holder
         #: Why the calls are canceled, as a sentence; None until then.
         self.reason: str | None = None
@@ -53,7 +53,7 @@ class HookCall:
     run: HookRun
     event: ScheduledEvent
     rule: str
-    name: str  # of this VM
+    name: str  # this VM's name
     endpoint: str
     clock: ServiceClock  # a manual clock may be advanced at any time
     deadline: datetime  # service time
@@ -61,7 +61,7 @@ class HookCall:
     cancellation: Cancellation = field(default_factory=Cancellation)
 
     def seconds_left(self) -> float:
-        """Return the service's seconds until the hook must end."""
+        """Return the seconds on the service's clock until the hook must end."""
         return self.clock.seconds_until(self.deadline)
 
     def wait_left(self) -> float | None:

@@ -25,7 +25,7 @@ _PROBLEMS: Mapping[int, str] = {
 
 
 def command_of(hook: Hook) -> tuple[str, ...]:
-    """Return the command line of `hook`; a Python function gets its own process."""
+    """Return the command line of `hook`; a Python function runs in its own process."""
     if hook.python is None:
         return hook.command
     # -P: never import from the agent's current directory.

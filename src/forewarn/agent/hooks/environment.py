@@ -49,8 +49,7 @@ def hook_stdin(call: HookCall) -> bytes:
 def hook_environment(
     call: HookCall, *, own: Mapping[str, str], tried: int
 ) -> dict[str, str]:
-    """Return the environment of a hook: the agent's `own` variables and those of the
-    call.
+    """Return a hook's environment: the agent's `own` variables and the call's.
 
     `tried` is the number of the try, starting at 1.
     """
@@ -129,7 +128,7 @@ def _rebuilt(event: ScheduledEvent) -> Mapping[str, object]:
 
 
 def _join_names(names: tuple[str, ...]) -> str:
-    """Join names; omit names rather than truncate them, so that all stay clear."""
+    """Join names; names that do not fit are omitted rather than truncated."""
     kept: list[str] = []
     length = 0
     for name in names:

@@ -57,7 +57,7 @@ ExecutorResult = HookEnded | ApprovalResult | ReadyResult
 
 
 class Executor:
-    """All started work whose results the agent has not processed yet."""
+    """Runs work in threads, and tracks it until the agent has processed the results."""
 
     def __init__(
         self,
@@ -68,19 +68,19 @@ class Executor:
         *,
         endpoint: Callable[[], str],
     ) -> None:
-        """Run the hooks of `plan`; pass each result to `deliver`.
+        """Create an executor for the hooks of `plan`; results are passed to `deliver`.
 
         `endpoint` returns the service's current base URL, which is passed to hooks.
         """
-        self.name = plan.name or ""  # of this VM
+        self.name = plan.name or ""  # this VM's name
         self._plan = plan
         self._approve = approve
         self._clock = clock
         self._deliver = deliver
         self._endpoint = endpoint
-        self._running: dict[str, tuple[str, Cancellation]] = {}  # event ID, by token
-        self._ready_checks: dict[str, tuple[str, Cancellation]] = {}  # likewise
-        self._approvals = 0  # being sent
+        self._running: dict[str, tuple[str, Cancellation]] = {}  # keyed by token
+        self._ready_checks: dict[str, tuple[str, Cancellation]] = {}  # keyed by token
+        self._approvals = 0  # number being sent
         self._threads: set[threading.Thread] = set()
 
     def running_tokens(self, event: str) -> frozenset[str]:
@@ -190,7 +190,7 @@ class Executor:
         cancellation: Cancellation,
         result: Callable[[HookRun], ExecutorResult],
     ) -> None:
-        """Run a hook in a thread; deliver the `result` of its run."""
+        """Run a hook in a thread; deliver its run, converted by `result`."""
         hook = self._plan.hooks.get(order.run.hook)
         if hook is None:
             reason = f"hook {order.run.hook} is no longer in the agent's configuration"
@@ -224,7 +224,7 @@ class Executor:
         work: Callable[[], ExecutorResult],
         failure: Callable[[str], ExecutorResult],
     ) -> None:
-        """Run `work` in a thread; deliver its result, or the result of `failure`."""
+        """Run `work` in a thread; deliver its result, or that of `failure`."""
 
         def run() -> None:
             try:

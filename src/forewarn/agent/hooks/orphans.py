@@ -17,7 +17,7 @@ _BATCH = 256  # processes at a time; each uses a file descriptor
 
 
 def end_orphans(token: str, *, kill_after: float) -> int:
-    """Stop all processes started with `token`; return the number of processes.
+    """Stop all processes started with `token`; return how many were found.
 
     The processes receive SIGTERM, and SIGKILL after `kill_after` real seconds. The
     current process is never included.
@@ -51,10 +51,10 @@ def _signals(kill_after: float) -> Iterator[tuple[int, float]]:
 
 @contextmanager
 def _open_processes(token: str) -> Iterator[dict[int, int]]:
-    """Open the processes with `token`; yield their pidfds by PID.
+    """Open the processes with `token`; yield their pidfds, keyed by PID.
 
-    A PID may be reused before its pidfd is open, so the token is checked again after
-    opening it.
+    A PID may be reused before its pidfd is open, so the token is checked again
+    afterward.
     """
     pidfds: dict[int, int] = {}
     with ExitStack() as files:

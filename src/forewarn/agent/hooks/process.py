@@ -1,5 +1,4 @@
-"""A child process and its pipes: starts, reads, terminates and always reaps the
-process.
+"""A child process and its pipes; the process is always reaped.
 
 1. The process leads its own session and process group. A terminal's signals to the
    agent do not reach it, and any processes that it starts are terminated with it.
@@ -219,7 +218,7 @@ def _start(
 
 
 def _exit_code(pid: int) -> int | None:
-    """Return the exit code, or None if unknown, where `subprocess` returns 0."""
+    """Return the exit code, or None if unknown (`subprocess` would return 0)."""
     try:
         ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     except ChildProcessError:  # SIGCHLD is ignored, so the kernel has no status

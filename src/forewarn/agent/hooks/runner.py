@@ -41,7 +41,7 @@ def run_hook(call: HookCall) -> HookRun:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A call and its processes' files."""
+    """A call, its output, and the file descriptor that wakes its waits."""
 
     call: HookCall
     tail: OutputTail
@@ -70,7 +70,7 @@ def _run(task: _Task) -> HookRun:
 
 
 def _can_retry(task: _Task, tries: int, last: HookRun) -> bool:
-    """Wait for the next try; return whether there is one."""
+    """Wait until the next try is due; return False if there is none."""
     call = task.call
     if last.outcome is HookOutcome.DONE or tries >= call.hook.tries:
         return False

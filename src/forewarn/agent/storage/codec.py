@@ -129,7 +129,7 @@ def _decode_impact(plain: dict[str, Any]) -> Impact:
 
 
 def _decode_fields(kind: type[T], plain: dict[str, Any]) -> T:
-    """Create a `kind` from its fields; types not in the table are native JSON types.
+    """Create a `kind` from its fields; types without a decoder are native to JSON.
 
     The data has a checksum, so an agent wrote it. A missing field was unknown to that
     agent's version, so it gets its default.

@@ -18,7 +18,10 @@ class StateMemory:
     def __init__(
         self, store: StateStore, report_error: Callable[[Unavailable | None], None]
     ) -> None:
-        """Save states in `store`; report disk errors, and None when they end."""
+        """Create an empty memory that saves states in `store`.
+
+        `report_error` is called with each disk error, and with None after success.
+        """
         self._store = store
         self._report_error = report_error
         self._states: dict[str, EventState] = {}
@@ -32,7 +35,7 @@ class StateMemory:
 
     @property
     def by_id(self) -> Mapping[str, EventState]:
-        """All states, by normalized event ID."""
+        """All states, keyed by normalized event ID."""
         return self._states
 
     def live(self) -> Iterator[EventState]:

@@ -64,7 +64,7 @@ class Disk:
             self.close(number)
 
     def sync_folder(self, folder: Path) -> None:
-        """Sync the names in `folder` to disk."""
+        """Sync the directory entries of `folder` to disk."""
         number = self.open(folder, _FOLDER, 0)
         try:
             self.fsync(number)
@@ -81,7 +81,7 @@ class Disk:
 class LoadedStates:
     """The states found on disk."""
 
-    states: Mapping[str, EventState]  # by normalized event ID
+    states: Mapping[str, EventState]  # keyed by normalized event ID
     problems: tuple[str, ...] = ()  # sentences: what was wrong and what was done
 
 
@@ -105,10 +105,10 @@ class StateStore:
         disk: Disk | None = None,
         lock_timeout: float = _LOCK_TIMEOUT,
     ) -> None:
-        """Store states in `folder` through `disk`.
+        """Create a store in `folder` that changes files through `disk`.
 
-        `lock_timeout` is the number of seconds that another agent may take to release
-        the directory.
+        `lock_timeout` is how many seconds to wait for another agent to release the
+        directory.
         """
         self._folder = folder
         self._events = folder / "events"
@@ -259,7 +259,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _stem(event_id: str) -> str:
-    """Return the base name of an event's files: the ID, or a hash if it is unsafe."""
+    """Return the base name of an event's files: the ID, or a hash of an unsafe ID."""
     return safe_event_id(normalize_event_id(event_id))
 
 
@@ -314,11 +314,11 @@ def _cannot_write(copies: _Copies, error: OSError) -> Unavailable:
 def lock_folder(
     folder: Path, timeout: float, wait: Callable[[float], None] = time.sleep
 ) -> int:
-    """Lock `folder` and return the open lock file; fail if another agent holds the
-    lock.
+    """Lock `folder`, and return the open lock file; fail if another agent holds it.
 
-    This waits up to `timeout` seconds for an agent that was just killed, because a
-    starting hook keeps the agent's files open until the hook's own program runs.
+    Wait up to `timeout` seconds for the lock. An agent that was just killed may still
+    appear to hold it, because a starting hook keeps the agent's files open until the
+    hook's own program runs.
     """
     lock = os.open(folder / _LOCK, _LOCK_FILE, 0o600)
     until = time.monotonic() + timeout

@@ -135,7 +135,7 @@ class TextfileExporter:
     def __init__(
         self, path: Path, metrics: AgentMetrics, conditions: Conditions
     ) -> None:
-        """Write `metrics` to `path`; report failures to `conditions`."""
+        """Create an exporter to `path` that reports failures to `conditions`."""
         self._path = path
         # Collectors only read files whose names end with `.prom`.
         self._new_path = path.with_name(f".{path.name}.new")
@@ -145,7 +145,7 @@ class TextfileExporter:
         self._written_changes = 0  # number of condition changes already written
 
     def due(self, monotonic: float) -> float:
-        """Return the seconds until the file must be written."""
+        """Return the seconds until the next write is due."""
         return max(self._due - monotonic, 0.0)
 
     def write(self, monotonic: float, *, has_changed: bool = False) -> bool:

@@ -2,7 +2,7 @@
 
 No single clock shows every interruption, so there are three detectors:
 
-1. `FreezeDetector`: a thread that should run four times a second runs late because
+1. `FreezeDetector`: a thread that should run four times a second runs late if
    nothing ran in between or the VM was suspended.
 2. `ClockJumpDetector`: the service's clock is ahead of this VM's clock. The VM and all
    its clocks were stopped, for example because a hypervisor paused the VM.
@@ -77,7 +77,7 @@ class FreezeDetector:
         read_clocks: Callable[[], ClockReading] = read_clocks,
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
     ) -> None:
-        """Touch `alive_file` while the thread runs; `wait` waits for the next tick."""
+        """Create a detector that is off; while it is on, it touches `alive_file`."""
         self._alive_file = alive_file
         self._read_clocks = read_clocks
         self._wait = wait
@@ -154,7 +154,7 @@ class ClockJumpDetector:
         self._zeros: deque[datetime] = deque(maxlen=_MOST_DATES)
 
     def add(self, estimate: ClockEstimate, impact: Impact) -> Impact:
-        """Return `impact` plus any impact that only this date reveals."""
+        """Return `impact` plus any impact that only this estimate reveals."""
         rate = estimate.rate
         if rate != self._rate:
             self._zeros.clear()
@@ -200,7 +200,7 @@ class AliveFile:
                 os.close(number)
 
     def seconds_since(self) -> float:
-        """Touch the file; return the seconds since the last touch, or 0."""
+        """Touch the file; return the seconds since the previous touch, or 0."""
         last = self._date()
         self.touch()
         now = self._date()

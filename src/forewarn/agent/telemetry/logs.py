@@ -55,13 +55,14 @@ def _is_journal() -> bool:
 class LogLimit(logging.Filter):
     """Omits messages when there are too many, and shortens long messages.
 
-    Otherwise, a service that shows new events in every document could fill the disk.
+    Without this limit, a service that shows new events in every document could fill
+    the disk.
     """
 
     def __init__(
         self, log: logging.Logger, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """Limit the messages of `log`, with times from `monotonic`."""
+        """Limit the messages of `log`; `monotonic` returns the time."""
         super().__init__()
         self._log = log
         self._monotonic = monotonic
@@ -106,10 +107,10 @@ class Conditions:
     """Logs a problem when it begins and when it ends, but not in between."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Log to `log`."""
+        """Start without active conditions; changes are logged to `log`."""
         self._log = log
         self._lock = Lock()
-        self._active: dict[str, tuple[str, str]] = {}  # name: kind, sentence
+        self._active: dict[str, tuple[str, str]] = {}  # kind and sentence
         self.changes = 0  # number of changes logged
 
     def report(

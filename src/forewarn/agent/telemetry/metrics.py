@@ -67,7 +67,7 @@ _HOOK = (0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 300.0, 900.0)
 _NOTICE = (5.0, 30.0, 60.0, 300.0, 600.0, 900.0, 3_600.0, 86_400.0, 604_800.0)
 _IMPACT = (0.1, 0.5, 1.0, 2.0, 5.0, 9.0, 30.0, 60.0, 300.0, 900.0)
 
-#: In output order.
+#: All metrics, in the order in which they are output.
 AGENT_METRICS: Sequence[MetricSpec] = (
     MetricSpec(
         "info",
@@ -310,7 +310,8 @@ def _shortened(labels: Iterable[str]) -> Labels:
 def _initial_series(spec: MetricSpec) -> Iterator[tuple[str, ...]]:
     """Yield the series that exist before anything has happened.
 
-    If a counter first appears with its first event, `increase` misses that event.
+    If a counter first appears with its first event, Prometheus's `increase` misses
+    that event.
     """
     if spec.kind is not MetricKind.GAUGE and len(spec.label_values) == len(spec.labels):
         yield from product(*spec.label_values)

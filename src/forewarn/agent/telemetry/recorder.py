@@ -38,7 +38,7 @@ class AgentRecorder:
         blind_after: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raise an alarm after `blind_after` seconds without a document.
+        """Create a recorder; `blind_after` seconds without a document raise an alarm.
 
         `endpoint` returns the service's current base URL.
         """
@@ -61,7 +61,7 @@ class AgentRecorder:
     def write(
         self, entries: Iterable[e.AuditEntry], find: Callable[[str], EventState | None]
     ) -> None:
-        """Write, log and count audit entries; disk failures are only reported."""
+        """Write, log and count audit entries; disk failures do not raise an error."""
         for entry in entries:
             state = find(entry.event or "")
             count_entry(entry, state, self._metrics)

@@ -18,7 +18,11 @@ class AsyncConnectionPool(BasePool):
     """A pool of connections to one service; each request has its own connection."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
-        """Limit connecting to `connect_timeout` seconds, within a request's timeout."""
+        """Create a pool for the service at `endpoint`.
+
+        Connecting may take at most `connect_timeout` seconds. The request's own timeout
+        still applies.
+        """
         super().__init__(endpoint, connect_timeout=connect_timeout)
         self._idle: list[_Streams] = []
         self._busy: set[_Streams] = set()

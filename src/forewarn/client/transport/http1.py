@@ -46,7 +46,7 @@ class ResponseParser:
     """A parser for one response; accepts bytes as they arrive."""
 
     def __init__(self) -> None:
-        """Expect the first byte."""
+        """Create a parser that has not received any bytes."""
         self.is_complete = False
         self.stays_open = False  # whether the connection can be reused
         self.has_begun = False  # whether at least one byte has arrived
@@ -54,7 +54,7 @@ class ResponseParser:
         self._headers: Mapping[str, str] = {}
         self._body = bytearray()
         self._rest = bytearray()  # received but not parsed yet
-        self._left: int | None = None  # bytes to come; None: until closed
+        self._left: int | None = None  # bytes to come; None means until closed
         self._is_chunked = False
         self._in_chunk = False
         self._in_trailers = False

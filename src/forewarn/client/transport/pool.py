@@ -24,7 +24,11 @@ class BasePool:
     """The part of a connection pool without I/O: it builds requests and maps errors."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
-        """Limit connecting to `connect_timeout` seconds, within a request's timeout."""
+        """Create a pool for the service at `endpoint`.
+
+        Connecting may take at most `connect_timeout` seconds. The request's own timeout
+        still applies.
+        """
         self._endpoint = endpoint
         self._connect_timeout = connect_timeout
         self._is_closed = False
@@ -40,7 +44,7 @@ class BasePool:
 
     @contextmanager
     def _explained_errors(self, seconds: float) -> Iterator[None]:
-        """Raise every failure within `seconds` as a `ForewarnError`."""
+        """Convert failures in the block to a `ForewarnError` that explains them."""
         try:
             yield
         except OSError as error:
@@ -67,7 +71,11 @@ class ConnectionPool(BasePool):
     """A pool of connections to `endpoint`; connects when the first request is sent."""
 
     def __init__(self, endpoint: Endpoint, *, connect_timeout: float) -> None:
-        """Limit connecting to `connect_timeout` seconds, within a request's timeout."""
+        """Create a pool for the service at `endpoint`.
+
+        Connecting may take at most `connect_timeout` seconds. The request's own timeout
+        still applies.
+        """
         super().__init__(endpoint, connect_timeout=connect_timeout)
         self._lock = Lock()
         self._idle: list[socket.socket] = []
