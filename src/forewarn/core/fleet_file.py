@@ -265,7 +265,7 @@ def _group_of(vm: VM, groups: dict[str, Group], place: str) -> Group:
 
 
 def warnings(fleet: Fleet) -> list[str]:
-    """Warn of each host that has VMs from several update domains of the same group."""
+    """Return warnings about hosts with VMs from several update domains of a group."""
     domains: dict[tuple[str, str], set[int]] = {}
     for vm in fleet.vms.values():
         if vm.host is not None and vm.update_domain is not None:

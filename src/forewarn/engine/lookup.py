@@ -24,7 +24,7 @@ def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
 def find_maintenance(
     snapshot: Snapshot, any_id: str, *, group: str | None = None
 ) -> Maintenance:
-    """Find the maintenance operation with this ID, or the one whose event has this ID.
+    """Find the maintenance operation that has this ID, or whose event has it.
 
     If `group` is given, raise `NotFound` for maintenance not announced to that group.
     """

@@ -85,7 +85,7 @@ class SignOuts:
     `floor`, which signs out all of the token's sessions that end no later.
     """
 
-    sessions: Mapping[str, int] = field(default_factory=dict)  # keyed by digest
+    sessions: Mapping[str, int] = field(default_factory=dict)  # ends, keyed by digest
     floor: int = 0  # sessions that end at this second or earlier are signed out
 
     def has(self, session: PortalSession) -> bool:

@@ -61,7 +61,7 @@ class WriteQueue:
 
     @contextmanager
     def turn(self, rank: WriteRank, name: str) -> Iterator[None]:
-        """Wait for a turn, but no longer than the queue's patience."""
+        """Wait for a turn, but no longer than the queue's patience allows."""
         self._enter(rank, name)
         try:
             yield

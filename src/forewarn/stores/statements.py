@@ -133,7 +133,7 @@ DUE = (
 SEEN = (
     select(t.seen).where(t.seen.c.event == p("of")).order_by(t.seen.c.at, t.seen.c.vm)
 )
-#: Parameters for event IDs; this is the number per query.
+#: Parameters for event IDs. Their number is the maximum number of events per query.
 EVENTS = tuple(f"event{number}" for number in range(100))
 MAINTENANCES_OF_EVENTS = (
     select(*_MAINTENANCE)

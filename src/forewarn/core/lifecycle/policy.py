@@ -81,7 +81,7 @@ def is_planned(maintenance: Maintenance) -> bool:
 
 
 def is_requested(maintenance: Maintenance) -> bool:
-    """Return whether a group's token could have requested this."""
+    """Return whether a group's token could have requested `maintenance`."""
     return not is_planned(maintenance) and maintenance.cause is not Cause.HOST_FAILURE
 
 

@@ -41,7 +41,7 @@ class FailureLog:
         *,
         is_known: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Log failures of `name`, and state the `remedy`.
+        """Log failures of `name`, together with the `remedy`.
 
         While `is_known` returns True, the store is known to be failing, and its
         failures are not logged again.
