@@ -21,11 +21,11 @@ _DAY = 86_400  # seconds
 
 
 class FaultTrait(StrEnum):
-    """Special property of a fault kind: an extra option or a limited scope."""
+    """A special property of a fault kind: an additional option or a limited scope."""
 
     DELAY = "delay"
     RETRY_AFTER = "retry_after"
-    READS = "reads"  #: applies to reads only: approvals do not return a document
+    READS = "reads"  #: applies to reads only, as approvals return no document
     SERVICE = "service"  #: applies to all connections, before a request is read
 
 
@@ -39,7 +39,7 @@ class FaultKind(StrEnum):
     def __new__(
         cls, value: str, text: str, help_text: str, trait: FaultTrait | None = None
     ) -> Self:
-        """Define a kind by its row in the table below."""
+        """Define a kind from its row in the table below."""
         kind = str.__new__(cls, value)
         kind._value_ = value
         kind.text, kind.help, kind.trait = text, help_text, trait
@@ -125,7 +125,7 @@ class FaultOn(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One fault, which ends when it reaches the first of its limits."""
+    """A fault, which ends when it reaches any of its limits."""
 
     kind: FaultKind
     on: FaultOn = FaultOn.ANY
@@ -147,7 +147,7 @@ class Fault:
         return " ".join(parts)
 
 
-#: Validity checks for faults, each with an error message that names the remedy.
+#: Validity checks for faults, each with an error message that states the remedy.
 _INVALID: Sequence[tuple[Callable[[Fault], bool], str]] = (
     (
         lambda fault: fault.count is not None and fault.count < 1,
@@ -206,7 +206,7 @@ def fault_of(
     delay: float | None = None,
     retry_after: int | None = None,
 ) -> Fault:
-    """Parse a fault as entered by a user; None stands for the default."""
+    """Parse a fault entered by a user. None means the default."""
     fault_kind = read_choice(FaultKind, kind, "kind")
     options = {FaultTrait.DELAY: delay, FaultTrait.RETRY_AFTER: retry_after}
     for option, value in options.items():

@@ -9,7 +9,7 @@ from enum import StrEnum
 from forewarn.core.outages import Outage, time_lost
 from forewarn.core.serialization import FORMERLY
 
-#: Scheduled Events is disabled for a group after this time without a request.
+#: Scheduled Events is disabled for a group after this long without a request.
 _SILENCE = timedelta(hours=24)
 
 #: Valid names of VMs, groups, hosts and tokens.
@@ -126,7 +126,7 @@ class Group:
     def is_enabled(self, now: datetime, outages: Iterable[Outage] = ()) -> bool:
         """Return whether Scheduled Events is enabled for the group at `now`.
 
-        If it is enabled on demand, this requires a request in the last 24 h, not
+        A group enabled on demand must have sent a request in the last 24 h, not
         counting outages.
         """
         if self.enabled is Enabling.ALWAYS:
@@ -145,7 +145,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audience:
-    """The VMs that share one document: a group, or one VM of an isolated group."""
+    """The VMs that share one document: a group, or a single VM of an isolated group."""
 
     name: str
     group: str
@@ -164,9 +164,9 @@ class Fleet:
 
 
 def eviction_policy_of(vm: VM, group: Group) -> EvictionPolicy | None:
-    """Return the eviction policy of `vm`, or else of its group.
+    """Return the eviction policy of `vm`, which defaults to that of its group.
 
-    Return None if it is not a spot VM.
+    Return None if `vm` is not a spot VM.
     """
     if not vm.spot:
         return None
@@ -174,7 +174,7 @@ def eviction_policy_of(vm: VM, group: Group) -> EvictionPolicy | None:
 
 
 def is_silence(since: datetime, now: datetime, outages: Iterable[Outage]) -> bool:
-    """Return whether 24 h of uptime have passed without a request."""
+    """Return whether 24 h, not counting outages, passed between `since` and `now`."""
     silence = now - since
     return silence >= _SILENCE and silence - time_lost(outages, since, now) >= _SILENCE
 

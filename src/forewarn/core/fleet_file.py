@@ -144,13 +144,13 @@ def _without(names: frozenset[str], table: object) -> object:
 
 
 def read_host(table: object, place: str) -> Host:
-    """Parse one host."""
+    """Parse a host."""
     with at(place):
         return Host(**_read(table, HOST_KEYS))
 
 
 def read_group(table: object, place: str) -> Group:
-    """Parse one group."""
+    """Parse a group."""
     with at(place):
         values = _read(_without(_READ_ONLY_IN_GROUPS, table), GROUP_KEYS, "kind")
     notice = values.pop("terminate_notice_seconds", None)
@@ -158,7 +158,7 @@ def read_group(table: object, place: str) -> Group:
 
 
 def read_vm(table: object, place: str) -> VM:
-    """Parse one VM; its group defaults to a group with the VM's own name."""
+    """Parse a VM. By default, its group has the same name as the VM."""
     with at(place):
         values = _read(_without(_READ_ONLY_IN_VMS, table), VM_KEYS)
         if "eviction_policy" in values and not values.get("spot"):
@@ -170,7 +170,7 @@ def read_vm(table: object, place: str) -> VM:
 
 
 def read_fleet(data: object, origin: str = "fleet") -> Fleet:
-    """Parse a whole fleet; error messages include `origin` and the place in it."""
+    """Parse a whole fleet. Error messages name `origin` and the place within it."""
     with at(origin):
         if not isinstance(data, dict):
             raise invalid_value("tables hosts, groups and vms", data)
@@ -265,7 +265,7 @@ def _group_of(vm: VM, groups: dict[str, Group], place: str) -> Group:
 
 
 def warnings(fleet: Fleet) -> list[str]:
-    """Warn about hosts that hold VMs from several update domains of one group."""
+    """Return warnings about hosts with VMs from several update domains of a group."""
     domains: dict[tuple[str, str], set[int]] = {}
     for vm in fleet.vms.values():
         if vm.host is not None and vm.update_domain is not None:
@@ -300,7 +300,7 @@ def group_table(group: Group) -> dict[str, object]:
 
 
 def vm_table(vm: VM) -> dict[str, object]:
-    """Convert `vm` to a table with the keys of the fleet file and `deallocated`."""
+    """Convert `vm` to a table with the fleet file's keys, plus `deallocated`."""
     table: dict[str, object] = {name: getattr(vm, name) for name in VM_KEYS}
     return {
         **table,

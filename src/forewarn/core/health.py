@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 
 from forewarn.formats import format_duration
 
-#: Seconds without a heartbeat before the service is not ready; one is due every 10 s.
+#: Seconds without a heartbeat after which the service is not ready. A heartbeat is due
+#: every 10 s.
 HEARTBEAT_LIMIT = 30.0
 
 _GRACE = 5.0  # seconds that a thread may fail or documents may lag
@@ -20,7 +21,7 @@ _STANDSTILL = timedelta(seconds=5)  # smaller clock corrections do not matter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthProblem:
-    """One problem, and how long it has lasted."""
+    """A problem, and how long it has lasted."""
 
     text: str
     seconds: float
@@ -32,7 +33,7 @@ class HealthProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """The problems and warnings at one moment; no problems means ready."""
+    """The current problems and warnings. Without problems, the service is ready."""
 
     problems: Sequence[HealthProblem] = ()
     warnings: Sequence[str] = ()
@@ -42,9 +43,9 @@ class Health:
 class WriteHealth:
     """Whether writes to the store succeed.
 
-    One write may succeed even though another failed, because a heartbeat writes to only
-    one table. So a failure lasts until a probe has written to every table, unless the
-    connection was lost before the commit.
+    A write may succeed even though another has failed, because a heartbeat writes to
+    only one table. A failure therefore lasts until a probe has written to every table,
+    unless the connection was lost before the commit.
     """
 
     failures: int = 0  # since the start
@@ -58,7 +59,7 @@ class WriteHealth:
     ) -> "WriteHealth":
         """Return the state after a write that failed at `at`.
 
-        If `is_lost`, only the connection failed.
+        `is_lost` means that only the connection failed.
         """
         return WriteHealth(
             failures=self.failures + 1,

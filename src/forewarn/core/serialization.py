@@ -46,7 +46,7 @@ def to_plain(value: object, forms: Forms = _FORMS) -> object:
 
 
 def from_plain(kind: type[_T], plain: object) -> _T:
-    """Convert the output of `to_plain` back, including the output of earlier versions.
+    """Convert the output of `to_plain`, even of earlier versions, back to `kind`.
 
     Absent fields get their defaults.
     """

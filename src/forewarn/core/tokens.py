@@ -1,4 +1,4 @@
-"""API tokens and roles: callers' permissions and their names in the journal."""
+"""API tokens and roles: the permissions of callers, and their names in the journal."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

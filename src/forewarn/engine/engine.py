@@ -7,8 +7,8 @@
 3. The receipt of an idempotency key is saved in the same transaction as its command. An
    approval that changes nothing has no receipt, because repeating it cannot change
    anything either.
-4. Commands that a group's token cannot run are refused on a snapshot, without waiting
-   for a turn to write.
+4. Commands that a group's token cannot run are refused after reading a snapshot,
+   without waiting for a turn to write.
 """
 
 import uuid
@@ -93,7 +93,7 @@ def new_id() -> str:
 
 
 def retried(command: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Run `command`; run it once more if its transaction was lost before the commit."""
+    """Wrap `command` to run it again if its transaction is lost before the commit."""
 
     @wraps(command)
     def run(*arguments: _P.args, **options: _P.kwargs) -> _T:
@@ -120,12 +120,12 @@ class Engine:
         on_doubt: Callable[[], None] = lambda: None,
         health: HealthMonitor | None = None,
     ) -> None:
-        """Store everything in `store`; decide by `rules` and the time of `clock`.
+        """Store everything in `store`, and use `rules` and `clock` for decisions.
 
-        `after_commit` is called with the journal's position, and `on_doubt` when a
-        failed commit may have been applied. `after_commit` raises `Unavailable` if VMs
-        cannot see a commit yet. Commands raise it as well, except for the service's
-        own. `health` is notified at the end of each write.
+        After each commit, `after_commit` is called with the journal's position. It
+        raises `Unavailable` if VMs cannot see the commit yet, and so do all commands
+        except the service's own. `on_doubt` is called when a failed commit may have
+        been applied. `health` is notified at the end of each write.
         """
         self.store = store
         self.clock = clock
@@ -174,10 +174,10 @@ class Engine:
     def approve_as_vm(
         self, vm_name: str, event_ids: Sequence[str], *, are_shown: bool = True
     ) -> None:
-        """Approve events visible to a VM: either all of them or none.
+        """Approve events visible to a VM, either all of them or none.
 
-        Unless `are_shown`, some events may not exist. They are then checked first,
-        without waiting for a turn to write.
+        If `are_shown` is false, some events may not exist. The events are then checked
+        first, without waiting for a turn to write.
         """
         if not are_shown:
             with self.store.snapshot() as snapshot:
@@ -201,7 +201,7 @@ class Engine:
         group: str | None = None,
         once: IdempotencyKey[Maintenance] | None = None,
     ) -> Maintenance:
-        """Approve one event; if `group` is given, it must be an event in that group."""
+        """Approve an event, which must be in `group` if that is given."""
         event_id = event_id.upper()
         if group is not None:
             self.check_first(partial(_find_live, event_id=event_id, group=group), once)
@@ -275,7 +275,7 @@ class Engine:
 
     @retried
     def listen(self, groups: Iterable[str]) -> None:
-        """Enable Scheduled Events, with a new epoch, for disabled `groups`."""
+        """Enable Scheduled Events with a new epoch for disabled groups in `groups`."""
         with self.writing(rank=WriteRank.VM) as (transaction, context):
             existing = transaction.part_of_fleet(groups=groups).groups
             command = partial(commands.listen, groups=existing)
@@ -326,7 +326,7 @@ class Engine:
             keep_receipt(transaction, once, moment, context.now)
 
     def refuse_repeated(self, once: IdempotencyKey[_T] | None) -> None:
-        """Raise `Repeated` if the request was handled before; change nothing."""
+        """Raise `Repeated` if the request was handled before."""
         if once is not None:
             with self.store.snapshot() as snapshot:
                 refuse_repeated(snapshot, once, self.now(snapshot))
@@ -370,9 +370,9 @@ class Engine:
         *,
         rank: WriteRank | None = None,
     ) -> Iterator[tuple[Transaction, Context]]:
-        """Open a transaction with the pending observations; wake readers afterward.
+        """Open a transaction that also saves the observations; wake readers afterward.
 
-        Without a `rank`, the command comes from the service itself or an operator.
+        If `rank` is None, the command comes from the service itself or an operator.
         """
         if rank is None:
             rank = WriteRank.SERVICE if by == SERVICE else WriteRank.OPERATOR
@@ -500,12 +500,12 @@ class Engine:
     def context(
         self, snapshot: Snapshot, by: str, new_id: Callable[[], str]
     ) -> Context:
-        """Return the context for a command that `by` runs now."""
+        """Return the context of a command that is run now by the caller `by`."""
         now = self.now(snapshot)
         return Context(now=now, rules=self.rules, by=by, new_id=new_id)
 
     def now(self, snapshot: Snapshot) -> datetime:
-        """Return the current time, but never a time before the last fact."""
+        """Return the current time, or the time of the last fact if that is later."""
         now, last = self.clock.now(), snapshot.last_at()
         return now if last is None else max(now, last)
 
@@ -540,7 +540,7 @@ def announced(step: Step) -> Sequence[Maintenance]:
 
 
 def command_rank(group: str | None) -> WriteRank:
-    """Return a command's rank; `group` is the group of the caller's token, if any."""
+    """Return a command's rank. `group` is the group of the caller's token, if any."""
     return WriteRank.OPERATOR if group is None else WriteRank.TENANT
 
 
@@ -554,7 +554,10 @@ def _find_live(snapshot: Snapshot, event_id: str, group: str | None) -> Maintena
 def _find_approvable(
     snapshot: Snapshot, vm_name: str, event_ids: Sequence[str]
 ) -> tuple[VM, Sequence[Maintenance]]:
-    """Find a VM and its events' maintenance; raise `UnknownEvent` if it sees none."""
+    """Find a VM and the maintenance of its events.
+
+    Raise `UnknownEvent` if the VM has not seen one of the events.
+    """
     vm = find_vm(snapshot, vm_name)
     maintenances = snapshot.maintenances_of(*event_ids)
     part = snapshot.part_of_fleet(vms=[vm.name])
@@ -574,7 +577,7 @@ def _waiting_groups(maintenances: Iterable[Maintenance | None]) -> Collection[st
 
 
 def _next_moments(slice_: Slice, context: Context) -> Mapping[str, datetime | None]:
-    """Return the next timer of each maintenance operation.
+    """Return when the next timer of each maintenance operation fires.
 
     Operations that are only partly loaded keep their current timers.
     """

@@ -41,7 +41,7 @@ class FleetCommands:
     """Fleet changes, each in one transaction."""
 
     def __init__(self, engine: Engine) -> None:
-        """Change the fleet of `engine`."""
+        """Create the commands that change the fleet of `engine`."""
         self._engine = engine
 
     def apply(
@@ -53,7 +53,7 @@ class FleetCommands:
         digest: str = "",
         once: IdempotencyKey[FleetApplied] | None = None,
     ) -> FleetApplied:
-        """Replace the whole fleet with `desired`; `digest` identifies its file."""
+        """Replace the whole fleet with `desired`. `digest` identifies its file."""
         first = next(iter(desired.vms), "")
         with self._engine.writing(by, once) as (transaction, context):
             current = transaction.fleet()
@@ -121,7 +121,7 @@ class FleetCommands:
         once: IdempotencyKey[_Named] | None,
         **near: Iterable[str],
     ) -> _Named:
-        """Add or change `thing`; `near` names the items that it may refer to."""
+        """Add or change `thing`. `near` names the items that `thing` may refer to."""
         names = {kind: [thing.name], **near}
         with self._engine.writing(by, once) as (transaction, context):
             current = transaction.part_of_fleet(**names)
@@ -185,7 +185,7 @@ def _affected_groups(snapshot: Snapshot, changes: Difference) -> frozenset[str]:
 
 
 def _with_fleet(slice_: Slice, current: Fleet, changes: Difference) -> Slice:
-    """Add the items that are about to change to the slice."""
+    """Add to the slice the items that are about to change."""
     hosts = {old.name: old for old, _ in changes.hosts if old}
     touched = changes.groups_touched
     vms = {vm.name: vm for vm in current.vms.values() if vm.group in touched}

@@ -1,4 +1,4 @@
-"""Health monitor: tracks the store and the clock by the outcome of each write."""
+"""Health monitor: tracks the store and the clock through the outcome of each write."""
 
 import logging
 import time
@@ -25,11 +25,11 @@ class HealthMonitor:
         *,
         is_quiet: bool = False,
     ) -> None:
-        """Compare the journal's time with `clock`; time failures with `monotonic`.
+        """Compare the journal's time with `clock`; measure failures with `monotonic`.
 
         `on_change` is called when writes start or stop failing, or when the clock stops
         or starts running. If `is_quiet`, nothing is logged, because a failed start
-        raises its reason.
+        raises an exception that states the reason.
         """
         self._is_quiet = is_quiet
         self._on_change = on_change
@@ -72,7 +72,7 @@ class HealthMonitor:
     def write_succeeded(
         self, last_fact: datetime | None, *, is_probe: bool = False
     ) -> None:
-        """Record a write that succeeded; `last_fact` is the time of the last fact.
+        """Record a write that succeeded. `last_fact` is the time of the last fact.
 
         If `is_probe`, the write covered all tables.
         """

@@ -42,13 +42,13 @@ def detect_outage(
 
 
 def _last_alive(snapshot: Snapshot) -> datetime | None:
-    """Return the last heartbeat, or the last fact if that is later; None if never."""
+    """Return the time of the last heartbeat or fact, or None if there is neither."""
     times = (last_heartbeat(snapshot), snapshot.last_at())
     return max((at for at in times if at is not None), default=None)
 
 
 def _outage(clock: Clock, last: datetime, now: datetime) -> Outage | None:
-    """Return the outage since `last`; advancing a manual clock does not cause one."""
+    """Return the outage since `last`, if any. Advancing a manual clock causes none."""
     until = clock.start if isinstance(clock, ManualClock) else now
     if until - last <= _GAP * clock.rate:
         return None

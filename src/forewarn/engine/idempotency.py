@@ -73,19 +73,19 @@ def receipt_holder(
 
 
 class Receipts:
-    """Counts, for each token, the responses saved under its idempotency keys.
+    """Counts the responses saved for each token's idempotency keys.
 
     The counts are in memory and start at zero when the service starts.
     """
 
     def __init__(self, most: int = MOST_RECEIPTS) -> None:
-        """Allow `most` receipts for each token."""
+        """Allow at most `most` receipts for each token."""
         self._most = most
-        self._hours: dict[str, Counter[int]] = {}  # kept per hour, by holder
+        self._hours: dict[str, Counter[int]] = {}  # saved per hour, for each holder
         self.refused = 0  # requests
 
     def wait(self, holder: str, now: datetime) -> timedelta | None:
-        """Return how long `holder` must wait before using a new key, or None."""
+        """Return how long `holder` must wait to use a new key; None means no wait."""
         hours, oldest = self._hours.get(holder, Counter()), _hour(now - KEPT)
         for hour in [hour for hour in [*hours] if hour < oldest]:
             hours.pop(hour, None)

@@ -24,7 +24,7 @@ def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
 def find_maintenance(
     snapshot: Snapshot, any_id: str, *, group: str | None = None
 ) -> Maintenance:
-    """Find the maintenance operation with this ID, or the one with this event.
+    """Find the maintenance operation that has this ID, or whose event has it.
 
     If `group` is given, raise `NotFound` for maintenance not announced to that group.
     """
@@ -82,7 +82,7 @@ def every(snapshot: Snapshot, *phases: Phase) -> Iterator[Maintenance]:
 
 
 def declared_name(name: str, names: Iterable[str], noun: str) -> str:
-    """Return the spelling in `names` of `name`, ignoring case."""
+    """Return `name` as spelled in `names`, ignoring case."""
     for candidate in names:
         if fold_name(candidate) == fold_name(name):
             return candidate
@@ -98,7 +98,7 @@ def _not_empty(vms: Sequence[VM], what: str) -> Sequence[VM]:
 
 
 def with_leaving(snapshot: Snapshot, slice_: Slice) -> Slice:
-    """Add the VMs that leave or have left the fleet or their host to the slice."""
+    """Add to the slice the VMs that leave or have left the fleet or their host."""
     names = {
         vm
         for maintenance in slice_.maintenances.values()

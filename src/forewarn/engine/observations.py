@@ -1,7 +1,7 @@
 """Pending observations: polls, events shown, and tokens used or rejected.
 
 Observations stay in memory until the next write transaction saves them. This module
-also handles journal entries that change no slice, such as a token's revocation.
+also handles journal entries that do not change a slice, such as a token's revocation.
 """
 
 from collections import Counter, deque
@@ -29,14 +29,14 @@ _ELSEWHERE = "elsewhere"
 class Batch:
     """Observations waiting to be written to the store."""
 
-    polls: Mapping[str, datetime] = field(default_factory=dict)  # by group
+    polls: Mapping[str, datetime] = field(default_factory=dict)  # keyed by group
     sights: Sequence[Sight] = ()
-    token_uses: Mapping[str, datetime] = field(default_factory=dict)  # by ID
+    token_uses: Mapping[str, datetime] = field(default_factory=dict)  # keyed by ID
     refused: Sequence[str] = ()  # addresses
 
     @property
     def refusals(self) -> tuple[RefusedToken, ...]:
-        """The number of rejected tokens by address, most frequent first."""
+        """The number of rejected tokens from each address, highest number first."""
         counted = Counter(self.refused).most_common()
         refusals = [
             RefusedToken(address=a, attempts=n) for a, n in counted[:_MOST_ADDRESSES]
@@ -55,7 +55,7 @@ class PendingObservations:
         self._polls: deque[tuple[str, datetime]] = deque()
         self._sights: deque[Sight] = deque()
         self._token_uses: deque[tuple[str, datetime]] = deque()
-        self._last_used: dict[str, datetime] = {}  # by token
+        self._last_used: dict[str, datetime] = {}  # keyed by token
         self._refused: deque[str] = deque(maxlen=100_000)
 
     def add_poll(self, group: str, at: datetime) -> None:
@@ -142,7 +142,7 @@ def revoke_tokens_of(
 ) -> bool:
     """Revoke the tokens of removed `groups`, since their names may be reused.
 
-    Return whether there were any.
+    Return whether any tokens were revoked.
     """
     tokens = [
         token

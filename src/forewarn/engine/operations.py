@@ -58,7 +58,7 @@ class Operations:
         """Run commands on `engine`."""
         self._engine = engine
         self._lock = Lock()  # guards the fields below
-        #: The number of refused operations, by the limit that was reached.
+        #: The number of refused operations, keyed by the limit that was reached.
         self.refused = Counter({"vm": 0, "group": 0})
 
     def operate(
@@ -72,8 +72,8 @@ class Operations:
     ) -> Sequence[Maintenance]:
         """Restart, redeploy, reimage, evict or delete the VMs that `order` names.
 
-        If `group` requests it, VMs in other groups are not found, and limits on user
-        operations apply.
+        If `group` is given, it made the request. VMs in other groups are then not
+        found, and limits on user operations apply.
         """
         announcements.check_order(order)
         engine = self._engine
@@ -117,7 +117,8 @@ class Operations:
     ) -> Sequence[VM]:
         """Record that deallocated VMs are running again; return all VMs in `names`.
 
-        If `group` requests it, VMs in other groups are not found.
+        If `group` is given, it made the request. VMs in other groups are then not
+        found.
         """
         engine, rank = self._engine, command_rank(group)
         with engine.writing(by, once, rank=rank) as (transaction, context):

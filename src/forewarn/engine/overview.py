@@ -23,7 +23,7 @@ from forewarn.errors import NotFound
 from forewarn.ports import Snapshot
 
 #: The number of waits that each item always includes. Hundreds of queued operations
-#: have tens of thousands of waits, because each operation waits for all before it.
+#: have tens of thousands of waits, because each operation waits for all earlier ones.
 WAITS = 20
 
 #: Facts that end a maintenance operation.
@@ -44,10 +44,10 @@ class OverviewItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageCursor:
-    """The cursor of a page; the default is the first page."""
+    """The cursor of a page. The default is that of the first page."""
 
     ordinal: int = 0  # end of the live maintenance shown
-    before: int | None = None  # end of the ended ones; None while live remain
+    before: int | None = None  # end of the ended items; None while live ones remain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +190,7 @@ def _overview(
 def _sights(
     snapshot: Snapshot, shown: Iterable[Maintenance]
 ) -> Mapping[str, Sequence[Sight]]:
-    """Return which VMs saw each event, by maintenance, in chronological order."""
+    """Return when VMs first saw events, in order, keyed by maintenance ID."""
     owners = {
         event.id: maintenance.id
         for maintenance in shown

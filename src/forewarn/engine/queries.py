@@ -69,7 +69,7 @@ COUNTED = frozenset(
 def explain_maintenance(
     engine: Engine, any_id: str, *, group: str | None = None
 ) -> Explanation:
-    """Explain the maintenance operation with this ID, or the one with this event.
+    """Explain the maintenance operation that has this ID, or whose event has it.
 
     If `group` is given, the explanation is redacted for that group.
     """
@@ -89,7 +89,7 @@ def _explain_one(
     rules: Rules,
     group: str | None,
 ) -> Explanation:
-    """Explain maintenance with these facts; groups do not see why it is stuck."""
+    """Explain maintenance that has these facts. Groups do not see why it is stuck."""
     failures = [fact.detail for fact in facts if isinstance(fact, f.WorkFailed)]
     failure = failures[-1] if failures and group is None else ""
     is_waiting = maintenance.phase is Phase.SCHEDULED
@@ -105,9 +105,10 @@ def explain_all(
     group: str | None = None,
     limit: int | None = None,
 ) -> Mapping[str, Explanation]:
-    """Explain several maintenance operations from one slice, by ID.
+    """Explain several maintenance operations using a single slice.
 
-    At least the first `limit` waits of each are included, possibly more.
+    Return the explanations keyed by maintenance ID. Each includes at least the first
+    `limit` waits.
     """
     waiting = [
         maintenance
@@ -126,7 +127,7 @@ def explain_all(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """One maintenance operation that would be announced."""
+    """A maintenance operation that would be announced."""
 
     maintenance: Maintenance
     explanation: Explanation
@@ -154,7 +155,7 @@ def _neighborhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
     """Return a function that reduces `slice_` to what one maintenance operation can
     wait for.
 
-    Otherwise, each of hundreds of explanations would examine the whole slice.
+    Without this, each of hundreds of explanations would examine the whole slice.
     """
     places = {name: place for place, name in enumerate(slice_.maintenances)}
     members: dict[str, list[str]] = {}
@@ -180,8 +181,7 @@ def _neighborhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
 def story_of_maintenance(
     engine: Engine, any_id: str, *, group: str | None = None
 ) -> Story:
-    """Return the history of the maintenance operation with this ID, or the one with
-    this event.
+    """Return the history of the maintenance that has this ID, or whose event has it.
 
     If `group` is given, the history is redacted for that group.
     """
@@ -210,7 +210,7 @@ def _sights(snapshot: Snapshot, maintenance: Maintenance) -> list[Sight]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """The entries of one page, and the position that it reached."""
+    """The entries of one page, and the position that the search reached."""
 
     entries: tuple[JournalEntry, ...]
     position: int
@@ -240,9 +240,10 @@ def find_entries(
     group: str | None = None,
     max_reads: int = _MAX_READS,
 ) -> SearchPage:
-    """Find up to `limit` facts after `after`, reading at most about `max_reads` facts.
+    """Find up to `limit` facts after the position `after`.
 
-    If `group` is given, each fact is redacted for it before it is matched.
+    At most about `max_reads` facts are read. If `group` is given, each fact is redacted
+    for that group before it is matched.
     """
     position, end = _bounds(snapshot, search, after)
     stop = end if search.maintenances else min(end, position + REACH)
@@ -278,7 +279,7 @@ def find_newest_entries(
     group: str | None = None,
     max_reads: int = _MAX_READS,
 ) -> SearchPage:
-    """Find up to `limit` facts before `before`, newest first."""
+    """Find up to `limit` facts before the position `before`, newest first."""
     begin, end = _bounds(snapshot, search, 0)
     position = end if before is None else min(end, before - 1)
     stop = max(begin, position - REACH)
@@ -351,7 +352,7 @@ def _bounds(snapshot: Snapshot, search: Search, after: int) -> tuple[int, int]:
 def report_on(
     engine: Engine, month: Month | None, group: str | None = None
 ) -> MonthlyReport:
-    """Report on `month`, or on the current month, for all groups or for one."""
+    """Return the report for `month`, or for the current month if `month` is None."""
     engine.save_observations()
     with engine.store.snapshot() as snapshot:
         now = engine.now(snapshot)

@@ -82,10 +82,10 @@ class SignOuts:
     """One token's sessions that were signed out before their end.
 
     At most `MOST_SIGN_OUTS` are listed. Beyond that, the earliest are replaced by
-    `floor`, which ends all equally old sessions of the token.
+    `floor`, which signs out all of the token's sessions that end no later.
     """
 
-    sessions: Mapping[str, int] = field(default_factory=dict)  # ends, by digest
+    sessions: Mapping[str, int] = field(default_factory=dict)  # ends, keyed by digest
     floor: int = 0  # sessions that end at this second or earlier are signed out
 
     def has(self, session: PortalSession) -> bool:
@@ -115,7 +115,7 @@ class Sessions:
         self._engine = engine
         self._tokens = tokens
         self._wall = wall
-        self._sign_outs: Mapping[str, SignOuts] = {}  # by token ID
+        self._sign_outs: Mapping[str, SignOuts] = {}  # keyed by token ID
         self._lock = Lock()  # older state must not replace newer state
         self._is_stale = False  # whether a sign-out not known here may have been saved
 
@@ -263,7 +263,7 @@ def root_key(admin_digest: str) -> bytes:
 
 
 def key_for(root: bytes, digest: str) -> bytes:
-    """Derive one token's session key from its `digest`."""
+    """Derive a token's session key from the token's `digest`."""
     return hmac.digest(root, digest.encode(), "sha256")
 
 
@@ -289,7 +289,7 @@ def key_digest(key: str) -> str:
 
 
 def token_named(text: str) -> str | None:
-    """Return the token ID in a session, verified or not; None for the admin token."""
+    """Return the token ID in an unverified session, or None for the admin token."""
     return text.partition(".")[2].partition(".")[0] or None
 
 

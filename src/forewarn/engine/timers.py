@@ -51,7 +51,7 @@ class Timers(Follower):
 
     @property
     def beaten_at(self) -> float:
-        """When the last heartbeat was saved, in real time; at first, when created."""
+        """The real time of the last heartbeat; initially, the time of creation."""
         return max(self._beaten, self._began)
 
     def stop(self, timeout: float | None = None) -> None:
@@ -102,7 +102,7 @@ class ClockAdvance:
         self._places = Semaphore(_MOST_IN_TURN)
         self._is_leaving = False
         self._on_move = on_move
-        self._unfinished: dict[str, datetime] = {}  # by idempotency key
+        self._unfinished: dict[str, datetime] = {}  # keyed by idempotency key
 
     def stop(self) -> None:
         """Stop a running advance at its next timer."""

@@ -35,21 +35,21 @@ class WriteRank(Enum):
 
 
 class WriteQueue:
-    """A lock that serves waiters by rank, and takes turns by name within a rank."""
+    """A lock that serves waiters by rank. Within a rank, names take turns."""
 
     def __init__(self, patience: float = 10.0) -> None:
-        """Make each writer wait for its turn for at most `patience` seconds."""
+        """Allow each writer to wait at most `patience` seconds for its turn."""
         self._patience = patience
         self._lock = Lock()  # guards the fields below
         self._is_taken = False
         self._ended = 0  # turns
-        # Locked tickets of waiters, by name; a ticket is unlocked when it has the turn.
+        # Waiters' locked tickets, keyed by name. A turn unlocks its ticket.
         self._waiting: dict[WriteRank, dict[str, deque[Lock]]] = {
             rank: {} for rank in WriteRank
         }
         self._lower = [WriteRank.VM, WriteRank.TENANT, WriteRank.OBSERVATION]
         self._in_a_row = 0  # turns of operators while lower ranks waited
-        #: The number of refused writes, by the limit that was reached.
+        #: The number of refused writes, keyed by the limit that was reached.
         self.refused = Counter({"waiting": 0, "time": 0})
 
     @property
@@ -61,7 +61,7 @@ class WriteQueue:
 
     @contextmanager
     def turn(self, rank: WriteRank, name: str) -> Iterator[None]:
-        """Wait for a turn, at most for the queue's patience."""
+        """Wait for a turn, but no longer than the queue's patience allows."""
         self._enter(rank, name)
         try:
             yield

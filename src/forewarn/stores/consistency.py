@@ -4,8 +4,8 @@ missing rows violate.
 1. `find_losses` runs at every start. It counts and looks up keys, and reads only live
    maintenance: a journal with a million entries takes less than a second.
 2. `find_differences` replays the whole journal and compares the state.
-3. Nothing is repaired. The service does not start, because a repaired store would hide
-   that acknowledged events are gone.
+3. Nothing is repaired. Instead, the service does not start, because a repaired store
+   would hide that acknowledged events are gone.
 """
 
 from collections import Counter
@@ -119,7 +119,7 @@ def find_differences(session: StatementRunner) -> Iterator[str]:
 
 
 def _bounded(problems: Iterator[str]) -> Iterator[str]:
-    """Yield shortened `problems`; a row that cannot be read is the last one."""
+    """Yield `problems`, shortened. An unreadable row is the last problem."""
     try:
         for problem in problems:
             yield _shortened(problem)
@@ -198,10 +198,10 @@ def _known_events(session: StatementRunner, events: list[str]) -> set[str]:
 
 @dataclass(slots=True)
 class _Replay:
-    """The state implied by the journal; ended maintenance is yielded and dropped."""
+    """The state implied by the journal. Ended maintenance is yielded and dropped."""
 
     state: Slice = field(default_factory=Slice)
-    counts: Counter[str] = field(default_factory=Counter)  # rows by table
+    counts: Counter[str] = field(default_factory=Counter)  # rows, keyed by table
     revoked: set[str] = field(default_factory=set)  # IDs of tokens
     _ended: list[str] = field(default_factory=list)  # from the previous batch
 
@@ -230,7 +230,7 @@ class _Replay:
 
 
 def _rows_of(fact: f.Fact) -> Mapping[str, int]:
-    """Count the rows that `fact` adds, by table."""
+    """Return the number of rows that `fact` adds, keyed by table."""
     counts = {"concerned": int(hasattr(fact, "maintenance"))}
     match fact:
         case f.Announced():
@@ -303,5 +303,5 @@ def _state_differences(session: StatementRunner, replay: _Replay) -> Iterator[st
 
 
 def _without_requests(groups: Mapping[str, Group]) -> Mapping[str, Group]:
-    """Return `groups` without their last requests, which the journal lacks."""
+    """Return `groups` without their last requests, which are not in the journal."""
     return {name: replace(group, last_request=None) for name, group in groups.items()}

@@ -79,10 +79,10 @@ def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]
 
 
 class StatementRunner:
-    """Runs statements on a cursor; compiles each once to the SQL dialect."""
+    """Runs statements on a cursor, and compiles each of them only once."""
 
     def __init__(self, cursor: Cursor, dialect: Dialect) -> None:
-        """Run on `cursor`."""
+        """Run statements on `cursor`."""
         self._cursor = cursor
         self._dialect = dialect
 

@@ -238,7 +238,7 @@ class Postgres:
     def _statement(
         self, connection: Connection, written: int
     ) -> AbstractContextManager[None]:
-        """Limit a statement that writes up to this many rows."""
+        """Limit the time of a statement that writes up to `written` rows."""
         limits = self._limits
         return self._within(connection, limits.statement + limits.row * written)
 
@@ -357,7 +357,7 @@ class _LimitedCursor:
 
 @contextmanager
 def _turn(places: BoundedSemaphore, seconds: float) -> Iterator[None]:
-    """Wait for one of `places` for at most `seconds`."""
+    """Wait at most `seconds` for one of `places`."""
     if not places.acquire(timeout=seconds):
         raise PostgresFailure(SILENT)
     try:

@@ -18,7 +18,7 @@ Parameters = Mapping[str, object]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-#: Facts that were renamed after journals had been written; their stored names stay.
+#: Facts that were renamed after journals had been written, with their stored names.
 _FORMER_NAMES: Mapping[type[Fact], str] = {Enabled: "ListeningBegan"}
 _AUDIENCE = [field.name for field in fields(Audience)]
 
@@ -86,7 +86,10 @@ def fact_row(position: int, fact: Fact) -> Parameters:
 
 
 def concerned_rows(first: int, facts: Iterable[Fact]) -> Iterator[Parameters]:
-    """Yield index rows for the maintenance IDs in `facts`, which start at `first`."""
+    """Yield index rows for the maintenance IDs in `facts`.
+
+    `first` is the position of the first fact.
+    """
     for position, fact in enumerate(facts, first):
         maintenance = getattr(fact, "maintenance", None)
         if maintenance is not None:

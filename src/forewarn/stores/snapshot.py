@@ -1,4 +1,4 @@
-"""Snapshot: all queries of the store, including the journal's.
+"""Snapshot: all queries of the store, including those of the journal.
 
 The queries are documented in `ports`.
 """

@@ -357,8 +357,8 @@ class Sqlite:
 def back_up(path: str, target: Path) -> None:
     """Copy the database at `path`, which may be in use, to the new file `target`.
 
-    If a backup was copied over a database, it is combined with the database's log,
-    provided that the result is complete. Neither file is changed.
+    If a backup was copied over a database, the backup is combined with the database's
+    log, provided that the result is complete. Neither file is changed.
     """
     if not has_other_log(path):
         Sqlite(path).revision()  # refuses other programs' databases

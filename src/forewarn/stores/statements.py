@@ -133,7 +133,7 @@ DUE = (
 SEEN = (
     select(t.seen).where(t.seen.c.event == p("of")).order_by(t.seen.c.at, t.seen.c.vm)
 )
-#: Parameters for event IDs; this is the number per query.
+#: Parameters for event IDs. Their number is the maximum number of events per query.
 EVENTS = tuple(f"event{number}" for number in range(100))
 MAINTENANCES_OF_EVENTS = (
     select(*_MAINTENANCE)
@@ -154,7 +154,10 @@ TOKENS = select(t.tokens.c.body, t.tokens.c.last_used).order_by(
 
 
 def _change(table: Table, by: str) -> Update:
-    """Return an update of every column except the ordinal, where `by` equals `of`."""
+    """Return an update of all columns except `by` and the ordinal.
+
+    It applies to the rows in which `by` equals the parameter `of`.
+    """
     kept = {by, "ordinal"}
     columns: dict[str, object] = {
         c.name: p(c.name) for c in table.columns if c.name not in kept
@@ -205,8 +208,9 @@ ADD_RECEIPT = insert(t.receipts)
 ADD_TOKEN, SET_TOKEN = insert(t.tokens), _change(t.tokens, "id")
 SET_USED = update(t.tokens).where(t.tokens.c.id == p("of")).values(last_used=p("used"))
 
-#: The number of receipts that each new one examines. They follow it in key order, and
-#: keys are digests, so all receipts are examined in time without an index of their age.
+#: The number of receipts examined when a receipt is added. They follow the new one in
+#: key order. Because keys are digests, every receipt is eventually examined without an
+#: index of their age.
 _EXAMINED = 10
 _FOLLOWING = (
     select(t.receipts.c.key, t.receipts.c.at)

@@ -68,7 +68,7 @@ class StoreTimeouts:
             self._bell.wait(pause)
 
     def _check(self) -> float | None:
-        """Abort what has timed out; return the seconds to wait, or None at the end."""
+        """Abort what has timed out. Return the seconds to wait, or None at the end."""
         with self._lock:
             now = monotonic()
             for wait, (until, give_up) in [*self._waits.items()]:

@@ -1,6 +1,6 @@
 """Announcement: turn an order into maintenance operations and events.
 
-1. One unit of work is one maintenance operation. A host is one unit. VMs named
+1. Each unit of work is one maintenance operation. A host is a single unit. VMs named
    individually or by group are split by group and update domain. VMs on a degraded host
    are also split by audience, so that each audience decides for itself.
 2. No event lists VMs from two update domains or from two audiences.
@@ -120,7 +120,7 @@ def check_order(order: Order) -> None:
 
 
 def announce(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
-    """Announce `order` for `vms`, the VMs that it names."""
+    """Announce `order` for `vms`, which are the VMs that the order names."""
     builder = StepBuilder(slice_, context)
     for vm in vms:
         if vm.deallocated and order.vms:
@@ -169,7 +169,7 @@ def announce_into(builder: StepBuilder, order: Order, vms: Sequence[VM]) -> None
 
 
 def is_user_operation(maintenance: Maintenance) -> bool:
-    """Return whether this is a restart, redeploy or reimage that a user requested."""
+    """Return whether `maintenance` is a user-requested restart, redeploy or reimage."""
     return (
         maintenance.source is EventSource.USER and maintenance.cause in _USER_OPERATIONS
     )
@@ -183,7 +183,7 @@ def _split_into_units(
 ) -> Iterator[_WorkUnit]:
     """Split `vms` into units of work.
 
-    All VMs on a `host` form one unit, unless `is_one_by_one`.
+    If `host` is given, all VMs form one unit, unless `is_one_by_one` is true.
     """
     if not vms:
         return
@@ -204,7 +204,10 @@ def _split_into_units(
 
 
 def _by_update_domain(ordered: Sequence[VM]) -> Iterator[tuple[VM, ...]]:
-    """Split VMs, sorted by group, by group and update domain."""
+    """Yield the VMs of each update domain, group by group.
+
+    `ordered` must be sorted by group.
+    """
 
     def domain(vm: VM) -> tuple[object, ...]:
         none = vm.update_domain is None
@@ -274,7 +277,7 @@ def _maintenance(
 def _eviction_policy(
     slice_: Slice, order: Order, unit: _WorkUnit
 ) -> EvictionPolicy | None:
-    """Return what happens to the VM of a Preempt, or None if it stays.
+    """Return what happens to the VM of a Preempt, or None if the VM stays.
 
     The policy is fixed now, so that later changes to the fleet file do not affect it.
     """
@@ -337,7 +340,7 @@ def _not_before(
 ) -> datetime | None:
     """Return when the maintenance may start without approval.
 
-    None means immediately, without notice.
+    None means that it may start immediately, without notice.
     """
     if _starts_at_once(slice_, order, unit, cause, now):
         return None
@@ -396,7 +399,7 @@ def _approvals_by_policy(
 def whole_second(moment: datetime) -> datetime:
     """Round up to a whole second, the precision of the protocol.
 
-    The published time is then exactly the stored time.
+    The published time then equals the stored time.
     """
     if moment.microsecond == 0:
         return moment

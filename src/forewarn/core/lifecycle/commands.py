@@ -2,8 +2,8 @@
 
 1. Every command makes its own change and then settles the rest (`settlement`): finished
    maintenance completes, due maintenance starts, and new documents are published.
-2. A command with nothing left to do returns no facts instead of failing: two VMs may
-   approve the same event, and a timer may fire twice.
+2. A command with nothing left to do returns no facts instead of failing, because two
+   VMs may approve the same event, and a timer may fire twice.
 """
 
 from collections import Counter
@@ -54,7 +54,7 @@ def approve(
 def check_may_approve(
     candidates: Iterable[tuple[str, Maintenance | None]], audience: Audience
 ) -> None:
-    """Raise `UnknownEvent` unless `audience` sees or saw each of `candidates`."""
+    """Raise `UnknownEvent` unless `audience` sees or has seen each of `candidates`."""
     for event_id, maintenance in candidates:
         events = () if maintenance is None else maintenance.events
         if not any(
@@ -76,7 +76,7 @@ def check_is_live(maintenance: Maintenance, event_id: str) -> None:
 def cancel(
     slice_: Slice, context: Context, maintenance_id: str, *, reason: str | None
 ) -> Step:
-    """Cancel the maintenance operation; this is possible only before it has started."""
+    """Cancel a maintenance operation, which must not have started."""
     builder = StepBuilder(slice_, context)
     maintenance = slice_.maintenance(maintenance_id)
     if maintenance.phase is Phase.CANCELED:
@@ -139,7 +139,7 @@ def close(
 
 
 def listen(slice_: Slice, context: Context, groups: Iterable[str]) -> Step:
-    """Enable Scheduled Events, with a new epoch, for the disabled `groups`."""
+    """Enable Scheduled Events with a new epoch for each disabled group in `groups`."""
     builder, epoch = StepBuilder(slice_, context), context.new_epoch()
     for name in groups:
         if not slice_.groups[name].is_enabled(context.now, slice_.outages):

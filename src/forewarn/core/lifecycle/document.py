@@ -16,7 +16,7 @@ STATUS = {
 
 
 class EventOutcome(StrEnum):
-    """The status of an event; the metadata endpoint shows only the first two."""
+    """The status of an event. The metadata endpoint shows only the first two values."""
 
     #: Announced but not started.
     SCHEDULED = "Scheduled"
@@ -31,10 +31,10 @@ class EventOutcome(StrEnum):
 def views(
     audiences: Iterable[Audience], maintenances: Iterable[Maintenance]
 ) -> Mapping[str, tuple[ScheduledEvent, ...]]:
-    """Return the events that each of `audiences` sees, by the audience's name.
+    """Return the events that each of `audiences` sees, keyed by the audience's name.
 
     Each event is read only once, because an isolated group has as many audiences as
-    VMs, and a maintenance operation may have an event for each.
+    VMs, and a maintenance operation may have an event for each of them.
     """
     keys = {audience.name: (audience.group, audience.vm) for audience in audiences}
     shown: dict[tuple[str, str | None], list[ScheduledEvent]] = {
@@ -87,7 +87,10 @@ def _scheduled_event(
 
 
 def _outcome(fact: f.Fact, event: Event, maintenance: Maintenance) -> EventOutcome:
-    """Return the status of `event` after `fact`; started events are never withdrawn."""
+    """Return the status of `event` after `fact`.
+
+    An event that has started is never withdrawn.
+    """
     if event.withdrawn_at is not None and _is_withdrawn_by(fact, event, maintenance):
         return EventOutcome.CANCELED
     match fact:

@@ -1,8 +1,8 @@
 """Facts: the kinds of journal entries, named in the past tense.
 
 1. Facts are complete: `transitions.apply` rebuilds the state from facts alone.
-2. Each kind has a version, which is raised when its fields change their meaning, so
-   that old journals can still be read.
+2. Each kind has a version, which is incremented when the meaning of its fields changes,
+   so that old journals can still be read.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class FleetChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enabled:
-    """A group's poll enabled Scheduled Events; its incarnation restarts at 0."""
+    """A poll enabled Scheduled Events for a group, whose incarnation restarts at 0."""
 
     version: ClassVar[int] = 1
     at: datetime
@@ -205,7 +205,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """One VM was shown one event for the first time."""
+    """A VM was shown an event for the first time."""
 
     event: str
     vm: str
@@ -223,7 +223,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageEnded:
-    """The service was down for a while; downtime does not count as notice."""
+    """An outage of the service ended. Outages do not count as notice."""
 
     version: ClassVar[int] = 1
     at: datetime

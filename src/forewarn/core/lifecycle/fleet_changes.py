@@ -28,7 +28,7 @@ _Thing = TypeVar("_Thing")
 class Difference:
     """The differences between two fleets, as pairs of an old and a new item.
 
-    The old item is None if it was added, and the new item is None if it was removed.
+    The old item is None for an addition, and the new item is None for a removal.
     """
 
     hosts: tuple[tuple[Host | None, Host | None], ...] = ()
@@ -134,7 +134,7 @@ def consequences(step: Step) -> Iterator[str]:
 
 
 def _without_busy(slice_: Slice, changes: Difference) -> Difference:
-    """Keep the group of a standalone VM until its started maintenance has ended."""
+    """Keep a standalone VM's group until the VM's started maintenance has ended."""
 
     groups = tuple(
         (old, new)

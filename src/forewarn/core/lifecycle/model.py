@@ -1,4 +1,4 @@
-"""Maintenance operations, their events, and the slice of state for commands."""
+"""Maintenance operations, their events, and the slice of state that commands use."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ class Phase(StrEnum):
     COMPLETED = "COMPLETED"
     #: Canceled before it started.
     CANCELED = "CANCELED"
-    #: Started, and later given up by the operator.
+    #: Started, but later given up by the operator.
     FAILED = "FAILED"
 
     @property
@@ -82,7 +82,7 @@ class Event:
     approved_via: Via | None = None  # None if not approved
     approved_at: datetime | None = None
     withdrawn_at: datetime | None = None  # None while any of its VMs remain
-    #: Whether its group was disabled when it was announced.
+    #: Whether its group was disabled when the event was announced.
     disabled: bool = field(default=False, metadata={FORMERLY: "silent"})
 
 
@@ -167,8 +167,8 @@ def groups_of(maintenances: Iterable[Maintenance]) -> frozenset[str]:
 class Slice:
     """The part of the state that a command may read and change.
 
-    It contains some groups, all their SCHEDULED and STARTED maintenance operations in
-    order of announcement, and the VMs and hosts that the command needs.
+    It contains some groups, all of their SCHEDULED and STARTED maintenance operations
+    in order of announcement, and the VMs and hosts that the command needs.
     """
 
     hosts: Mapping[str, Host] = field(default_factory=dict)

@@ -133,7 +133,7 @@ def _is_given_terminate_notice(vm: VM, group: Group) -> bool:
 
 
 def start(slice_: Slice, context: Context, vms: Sequence[VM]) -> Step:
-    """Record that those of `vms` that were deallocated are running again."""
+    """Record that the deallocated VMs in `vms` are running again."""
     builder = StepBuilder(slice_, context)
     started = tuple(replace(vm, deallocated=False) for vm in vms if vm.deallocated)
     if started:
@@ -147,7 +147,7 @@ def start(slice_: Slice, context: Context, vms: Sequence[VM]) -> Step:
 
 # --- limits of operations on VMs ---------------------------------------------
 
-#: Operations that a VM has at most one of, and the live maintenance that counts as one.
+#: Operations of which a VM has at most one, and the live maintenance that counts.
 _ONCE: Mapping[VmOperation, tuple[str, Callable[[Maintenance], bool]]] = {
     VmOperation.RESTART: ("already has a user operation", is_user_operation),
     VmOperation.REDEPLOY: ("already has a user operation", is_user_operation),
@@ -172,7 +172,7 @@ def _refuse_second(slice_: Slice, operation: VmOperation, vm: VM) -> None:
 
 
 def _first(maintenance: Maintenance) -> str:
-    """Describe the maintenance that must end first, by type, ID and time."""
+    """Describe the type, ID and time of the maintenance that must end first."""
     since = maintenance.started_at
     when, verb = (
         (f"not before {iso8601(maintenance.not_before)}", "cancel")
@@ -242,8 +242,8 @@ def degrade(
     """Announce that `vms` must leave a host that is predicted to fail.
 
     Each audience has a separate event. An earlier announcement stays in place unless
-    the host is now predicted to fail sooner. VMs without an announcement get one for
-    the same time.
+    the host is now predicted to fail sooner. VMs without an announcement receive one
+    for the earliest predicted time.
     """
     builder, now = StepBuilder(slice_, context), context.now
     latest = now + PATIENCE if fails_by is None else min(now + PATIENCE, fails_by)
@@ -282,7 +282,7 @@ def fail(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> St
     scheduled = [
         maintenance for maintenance in live if maintenance.phase is Phase.SCHEDULED
     ]
-    reason = order.reason or "its host failed"  # groups may see it: no host name
+    reason = order.reason or "its host failed"  # no host name: groups may see it
     _cancel(builder, scheduled, reason)
     listed = {
         vm
@@ -305,7 +305,7 @@ def fail(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> St
 
 
 def recover(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
-    """Cancel the announcements for a degraded host, or end its failure."""
+    """Cancel a degraded host's announcements, or end a failed host's maintenance."""
     del vms  # based on the VMs announced, not those on the host now
     builder, host = StepBuilder(slice_, context), order.host
     degraded = [

@@ -81,12 +81,12 @@ def is_planned(maintenance: Maintenance) -> bool:
 
 
 def is_requested(maintenance: Maintenance) -> bool:
-    """Return whether a group's token could have requested this."""
+    """Return whether a group's token could have requested `maintenance`."""
     return not is_planned(maintenance) and maintenance.cause is not Cause.HOST_FAILURE
 
 
 def is_move(maintenance: Maintenance) -> bool:
-    """Return whether the VMs move to other hosts; a failed host's VMs do not."""
+    """Return whether the VMs move to other hosts. The VMs of a failed host do not."""
     return (
         maintenance.type is EventType.REDEPLOY
         and maintenance.cause is not Cause.HOST_FAILURE
@@ -99,7 +99,7 @@ def is_deletion(maintenance: Maintenance) -> bool:
 
 
 def is_queued(maintenance: Maintenance) -> bool:
-    """Return whether this queues behind older, blocked maintenance in its groups."""
+    """Return whether this must wait behind older, blocked maintenance in its groups."""
     return is_planned(maintenance) and not maintenance.ignore_blockers
 
 
@@ -111,7 +111,7 @@ def is_due(maintenance: Maintenance, now: datetime) -> bool:
 
 
 def due_at(maintenance: Maintenance) -> datetime:
-    """Return the latest time at which it becomes due, or the time at which it did."""
+    """Return the latest time at which `maintenance` becomes due, or when it did."""
     if not maintenance.is_approved:
         return maintenance.not_before
     settled = (event.approved_at or event.withdrawn_at for event in maintenance.events)
@@ -183,7 +183,7 @@ def blockers_ahead(
 
 
 def _before(slice_: Slice, maintenance: Maintenance) -> list[Maintenance]:
-    """Return what was scheduled before `maintenance`, in order of announcement."""
+    """Return the operations scheduled before `maintenance`, in announcement order."""
     ids = [*slice_.maintenances]
     older = ids.index(maintenance.id)
     return [
@@ -229,7 +229,7 @@ def _in_same_update_domain(one: Maintenance, other: Maintenance, group: str) -> 
 
 
 def _move_blockers(slice_: Slice, maintenance: Maintenance) -> Iterator[Blocker]:
-    """Yield other moves of its VMs, if one of the two empties a degraded host."""
+    """Yield other moves of the same VMs, if either move empties a degraded host."""
     if not is_move(maintenance):
         return
     remaining = {*maintenance.vms} - {*maintenance.left}

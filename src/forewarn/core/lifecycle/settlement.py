@@ -2,7 +2,7 @@
 
 1. `_settle` completes finished maintenance, and starts maintenance that is due and not
    blocked.
-2. `_publish` raises the incarnation of every audience whose document has changed.
+2. `_publish` increments the incarnation of every audience whose document has changed.
 3. Every command ends with both.
 """
 
@@ -41,7 +41,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The result of a command; without facts, nothing has changed."""
+    """The result of a command. If it contains no facts, nothing has changed."""
 
     slice: Slice
     facts: tuple[f.Fact, ...] = ()
@@ -114,10 +114,11 @@ def record_leaving(
     *,
     unless: Callable[[Maintenance], bool] = lambda maintenance: False,
 ) -> None:
-    """Record which live maintenance operations lose VMs that are `gone`, or `moved` off
-    a host.
+    """Record that live maintenance operations lose VMs.
 
-    Maintenance for which `unless` is true keeps its VMs. Events without VMs are
+    The VMs in `gone` left the fleet, and those in `moved` left a host.
+
+    Maintenance for which `unless` returns True keeps its VMs. Events without VMs are
     withdrawn, and maintenance without events is canceled.
     """
     for maintenance in tuple(builder.slice.maintenances.values()):
@@ -181,7 +182,7 @@ def _settle(builder: StepBuilder) -> None:
 def _complete(builder: StepBuilder) -> bool:
     """Complete finished maintenance.
 
-    Return whether VMs left, which may complete more maintenance.
+    Return whether any VMs left, because more maintenance may then complete.
     """
     now, rules, has_left = builder.now, builder.context.rules, False
     for name in tuple(builder.slice.maintenances):
@@ -196,11 +197,11 @@ def _complete(builder: StepBuilder) -> bool:
 
 
 def _apply_outcome(builder: StepBuilder, maintenance: Maintenance) -> bool:
-    """Remove or deallocate the VMs that it ends; return whether there were any.
+    """Remove or deallocate VMs of `maintenance`; return whether any were affected.
 
     Other maintenance no longer affects them: a deallocated VM is not on any host, and
-    can only be deleted. VMs in `left` are already gone: any VM that now has such a name
-    is a new one.
+    can only be deleted. VMs in `left` are already gone, so a VM that now has one of
+    their names is a new one.
     """
     gone = [
         vm
@@ -222,7 +223,7 @@ def _apply_outcome(builder: StepBuilder, maintenance: Maintenance) -> bool:
 def _leave_degraded_hosts(builder: StepBuilder, maintenance: Maintenance) -> None:
     """Record that redeployed VMs are no longer on their degraded host.
 
-    Their host is unknown until someone reports it.
+    Their new host is unknown until someone reports it.
     """
     moved = [
         vm
@@ -257,7 +258,7 @@ def _is_moved_off(slice_: Slice, maintenance: Maintenance, vm: VM) -> bool:
 
 
 def _abandon(builder: StepBuilder) -> None:
-    """Remove the groups of deleted standalone VMs after their last work has ended."""
+    """Remove the groups of deleted standalone VMs when their last maintenance ends."""
     inhabited = {vm.group for vm in builder.slice.vms.values()}
     abandoned = [
         group

@@ -64,7 +64,7 @@ class WaitKind(StrEnum):
     TIME = "time"
     #: A blocker that prevents a due operation from starting.
     BLOCKER = "blocker"
-    #: The delay in which VMs see the Started status before the driver runs.
+    #: The delay during which VMs see the Started status before the driver runs.
     LEAD = "lead"
     #: The driver.
     WORK = "work"
@@ -147,10 +147,10 @@ def explain(
 def explain_preview(
     slice_: Slice, maintenance: Maintenance, now: datetime, rules: Rules
 ) -> Explanation:
-    """Explain `maintenance` as if it had been announced, with the resulting `slice_`.
+    """Explain `maintenance` as if it had been announced, which results in `slice_`.
 
-    Its waits include the operation ahead of it in each group, which runs first even if
-    `maintenance` is due.
+    The waits include, for each group, the operation that runs before `maintenance`,
+    even if `maintenance` is due.
     """
     explanation = explain(slice_, maintenance, now, rules)
     summary = _preview_summary(maintenance, now)
@@ -166,7 +166,7 @@ def explain_preview(
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """One group's wait; `sentence` names all groups that wait for the same thing."""
+    """A wait of one group. `sentence` describes it for all groups that share it."""
 
     wait: WaitReason
     sentence: Callable[[Sequence[str]], str]
@@ -236,7 +236,7 @@ def _before_start(
 
 
 def _enough(drafts: Iterable[_Draft], limit: int | None) -> Iterator[_Draft]:
-    """Yield the first `limit` waits, or more while the latest start is still known."""
+    """Yield at least `limit` waits, and continue until one has no known end."""
     is_known = True
     for number, draft in enumerate(drafts, 1):
         yield draft
@@ -252,7 +252,7 @@ def _is_endless(wait: WaitReason) -> bool:
 def _approvals(
     slice_: Slice, maintenance: Maintenance, group: str | None
 ) -> Iterator[_Draft]:
-    """Yield the waits for missing approvals; other groups share a separate wait."""
+    """Yield the waits for missing approvals. Other groups share a separate wait."""
     own = [event for event in maintenance.unapproved if group in (None, event.group)]
     wait = WaitReason(
         kind=WaitKind.APPROVAL,
@@ -275,7 +275,7 @@ def _approvals(
 def _approval(
     slice_: Slice, maintenance: Maintenance, events: Iterable[Event]
 ) -> Remedy:
-    """Return the approvals that `events` require; all of them are needed."""
+    """Return the approvals that `events` require, all of which are needed."""
     who = dict.fromkeys(_approvers(slice_, maintenance, event) for event in events)
     return Remedy(
         text=f"{join_all([*who])} {'approves' if len(who) == 1 else 'approve'}"
@@ -356,7 +356,7 @@ def _remedies(slice_: Slice, rule: str, holding: Maintenance) -> tuple[Remedy, .
 
 
 def _by_command(verb: str, any_id: str) -> tuple[Remedy, ...]:
-    """Return an operator command as a remedy, or nothing for a placeholder ID."""
+    """Return an operator command as a remedy, or no remedy for a placeholder ID."""
     if is_preview_id(any_id):
         return ()
     return (Remedy(text=_VERBS[verb], command=f"forewarn events {verb} {any_id}"),)

@@ -72,7 +72,7 @@ def audit_notice(maintenance: Maintenance, outages: Iterable[Outage]) -> NoticeA
 
 
 def _is_missing(event: Event, started: datetime) -> bool:
-    """Whether `event` was live but not approved at the start."""
+    """Return whether `event` was live but not approved at the start."""
     is_gone = event.withdrawn_at is not None and event.withdrawn_at <= started
     is_approved = event.approved_at is not None and event.approved_at <= started
     return not is_gone and not is_approved

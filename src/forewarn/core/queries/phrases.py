@@ -77,7 +77,7 @@ def preview_ids() -> Callable[[], str]:
 
 
 def is_preview_id(any_id: str) -> bool:
-    """Whether this ID is a placeholder from a dry run."""
+    """Return whether this ID is a placeholder from a dry run."""
     return any_id.startswith(_FORESEEN)
 
 
@@ -85,7 +85,7 @@ def is_preview_id(any_id: str) -> bool:
 
 
 def fact_text(fact: f.Fact) -> str:
-    """Describe a fact; the text can follow the name of its maintenance operation."""
+    """Describe a fact in words that can follow the name of a maintenance operation."""
     return _TEXTS[type(fact)](fact)
 
 

@@ -51,7 +51,7 @@ class Month:
         return f"{self.since.year:04}-{self.since.month:02}"  # %Y drops leading zeros
 
     def has(self, moment: datetime | None) -> bool:
-        """Whether `moment` is in this month; False for None."""
+        """Return whether `moment` is in this month, or False if it is None."""
         return moment is not None and self.since <= moment < self.until
 
     def part(self, since: datetime, until: datetime) -> timedelta:
@@ -97,7 +97,7 @@ class MaintenanceCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCounts:
-    """The number of started operations, by the notice that they gave."""
+    """The number of started operations, grouped by the notice that they gave."""
 
     total: int = 0
     kept: int = 0  # all except `broken`
@@ -225,7 +225,7 @@ class MaintenanceHistory:
     """A maintenance operation with data that is not part of its state."""
 
     maintenance: Maintenance
-    first_seen: Mapping[str, datetime] = field(default_factory=dict)  # by event
+    first_seen: Mapping[str, datetime] = field(default_factory=dict)  # keyed by event
     facts: tuple[f.Fact, ...] = ()  # needed only if it was ever stuck
 
 

@@ -25,7 +25,7 @@ MaintenanceLookup = Callable[[str], Maintenance | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A filter on facts: a fact must match at least one name in every field.
+    """A filter on facts. A fact must match at least one name in every field.
 
     An empty field matches everything. The names of groups, VMs and actors are
     case-folded; maintenance IDs are spelled as in the protocol.
@@ -63,7 +63,7 @@ def fact_kind(name: str) -> type[f.Fact]:
 
 
 def matches(search: Search, fact: f.Fact, look: MaintenanceLookup) -> bool:
-    """Whether `fact` matches `search`."""
+    """Return whether `fact` matches `search`."""
     return (
         (search.since is None or fact.at >= search.since)
         and (search.until is None or fact.at < search.until)
@@ -132,7 +132,7 @@ def concerned(fact: f.Fact, look: MaintenanceLookup) -> ConcernedNames:
 
 
 def _of_token(fact: f.Fact) -> ConcernedNames:
-    """Return the token's group; other facts are not about a specific group."""
+    """Return the group of a token. Other facts are not about a specific group."""
     group = fact.group if isinstance(fact, f.TokenCreated | f.TokenRevoked) else None
     return ConcernedNames(groups=() if group is None else (group,))
 

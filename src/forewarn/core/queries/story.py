@@ -14,7 +14,7 @@ from forewarn.formats import format_duration, join_names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoryLine:
-    """One thing that happened."""
+    """Something that happened."""
 
     at: datetime
     what: str
@@ -22,7 +22,7 @@ class StoryLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """The history of a maintenance operation, with its notice."""
+    """The history of a maintenance operation, and its notice."""
 
     notice_given_seconds: int  # from the announcement to NotBefore
     notice_used_seconds: int | None  # until the start; None if it has not started
@@ -81,7 +81,11 @@ def _lines(
     *,
     is_share: bool,
 ) -> Iterator[StoryLine]:
-    """Yield facts, then sights; the approver's sight comes before its approval."""
+    """Yield the lines for facts, then those for sights.
+
+    If a VM approved an event in the same moment that it first saw the event, its sight
+    precedes the approval.
+    """
     rest = [*sights]
     for fact in facts:
         if isinstance(fact, f.Approved):

@@ -34,7 +34,7 @@ def visible_maintenance(maintenance: Maintenance, group: str) -> Maintenance | N
 
 
 def shown_maintenance(maintenance: Maintenance, group: str | None) -> Maintenance:
-    """Redact `maintenance` for `group` if one is given and it is affected."""
+    """Redact `maintenance` for `group`, if a group is given and is affected."""
     share = None if group is None else visible_maintenance(maintenance, group)
     return share or maintenance
 

@@ -30,7 +30,7 @@ class AudienceView:
     group: Group
     document: Document
     tag: str  # the ETag, without quotes
-    #: Response bodies by api-version, if not encoded from the document.
+    #: Response bodies keyed by api-version, if not encoded from the document.
     bodies: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -54,7 +54,7 @@ class Documents:
     def __init__(
         self, store: Store, hand_over: Callable[[DocumentUpdate], None]
     ) -> None:
-        """Call `hand_over` with each update; it returns when VMs can see the update."""
+        """Call `hand_over` with each update. It returns when VMs can see the update."""
         self._store = store
         self._hand_over = hand_over
         self._lock = Lock()
@@ -64,7 +64,7 @@ class Documents:
 
     @property
     def behind_since(self) -> float | None:
-        """When a commit became overdue for VMs, in real time; None if none is."""
+        """When VMs fell behind the commits, in real time; None if they are current."""
         return None if self.position >= self._wanted else self._behind_since
 
     def open(self) -> None:
@@ -166,7 +166,7 @@ def _tag(audience: Audience, shown: Document) -> str:
 def _groups(fact: f.Fact) -> Iterable[str]:
     """Return the groups whose documents or members `fact` may have changed.
 
-    Whatever changes a document, a Published fact follows.
+    Every change to a document is followed by a Published fact.
     """
     if isinstance(fact, f.FleetChanged):
         return {*(group.name for group in fact.groups), *(vm.group for vm in fact.vms)}

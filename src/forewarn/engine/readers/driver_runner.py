@@ -35,12 +35,12 @@ _log = logging.getLogger(__name__)
 
 
 class RetrySchedule:
-    """Stuck maintenance operations waiting for a retry, with their pauses."""
+    """The stuck maintenance operations that wait for a retry, and their pauses."""
 
     def __init__(
         self, first: float, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """Wait `first` seconds after the first failure, then double it each time."""
+        """Pause `first` seconds at first, and double the pause after each failure."""
         self._first = first
         self._monotonic = monotonic
         self._at: dict[str, float] = {}
@@ -75,7 +75,7 @@ class RetrySchedule:
 
 
 class DriverRunner:
-    """Calls the driver once per maintenance operation and attempt."""
+    """Calls the driver once for each attempt at a maintenance operation."""
 
     def __init__(
         self,
@@ -271,7 +271,7 @@ class DriverRunner:
             raise
 
     def _begin(self, maintenance_id: str) -> Work | None:
-        """Record that a driver call is about to begin; None if there is no work."""
+        """Record that a driver call is about to begin, unless there is no work left."""
         with self._engine.writing() as (transaction, context):
             maintenance = find_maintenance(transaction, maintenance_id)
             begun = self._engine.decide_on_one(
@@ -319,7 +319,7 @@ class DriverRunner:
     def _save(
         self, work: Work, command: CommandOnOne, *, is_failure: bool = False
     ) -> None:
-        """Save the driver's reports; calls in threads retry until this succeeds."""
+        """Save the driver's reports. Calls in threads retry until this succeeds."""
         while not self._is_over:
             if is_failure and self._leaving.is_set():
                 return  # the service stopped the call itself

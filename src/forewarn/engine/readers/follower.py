@@ -27,7 +27,7 @@ def doubled_pause(first: float, failures: int, longest: float) -> float:
 
 
 class FailureLog:
-    """Log throttle: logs a repeated failure only once until it recovers.
+    """Log throttle: logs a repeated failure only once until recovery.
 
     Alternating failures and successes do not count as recovery, because they would fill
     the log.
@@ -41,9 +41,10 @@ class FailureLog:
         *,
         is_known: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Log failures of `name`, each with its `remedy`.
+        """Log failures of `name`, together with the `remedy`.
 
-        While the store `is_known` to be failing, its failures are not logged again.
+        While `is_known` returns True, the store is known to be failing, and its
+        failures are not logged again.
         """
         self._is_known = is_known
         self._name = name
@@ -83,7 +84,7 @@ class Follower:
         *,
         is_known: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Call `catch_up` in a thread named `name`, then `wait` for the bell.
+        """Repeatedly call `catch_up` and then `wait` in a thread named `name`.
 
         A reader that wakes itself passes its own `bell`. For `is_known`, see
         `FailureLog`.
@@ -119,10 +120,10 @@ class Follower:
         )
 
     def stop(self, timeout: float | None = None) -> None:
-        """Finish the current call, and end the thread.
+        """Wait for the current call to finish, and end the thread.
 
-        If the thread has not ended after `timeout` seconds, it is abandoned; None waits
-        forever.
+        If the thread has not ended after `timeout` seconds, it is abandoned. None means
+        to wait forever.
         """
         self._leaving.set()
         self._bell.set()
