@@ -82,7 +82,7 @@ def make_app(
         system.docs_router,
         portal.router,
     ):
-        # Unlike `include_router`, this avoids rebuilding the routes on the first request.
+        # Unlike `include_router`, this rebuilds no routes on the first request.
         app.router.routes.extend(router.routes)
     return app
 

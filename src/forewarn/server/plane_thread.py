@@ -1,4 +1,4 @@
-"""A plane's thread: reports a failed start to the starter, and logs an early end."""
+"""The thread of a plane, which reports a failed start and logs an unexpected end."""
 
 import logging
 from collections.abc import Callable

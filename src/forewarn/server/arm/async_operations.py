@@ -186,7 +186,7 @@ def _error(
         for entry in snapshot.facts_of(maintenance.id)
         if isinstance(entry.fact, Canceled | Closed) and entry.fact.reason
     ]
-    # A caller that sees only a part must not see the operator's reason.
+    # A caller that sees only some of the VMs must not see the operator's reason.
     is_whole = share.events == maintenance.events
     summary = f"the {maintenance.type} of {', '.join(share.vms)} {what}"
     return code, ": ".join([summary, *(reasons if is_whole else ())])

@@ -79,7 +79,7 @@ def find_named_vm(request: ArmRequest, snapshot: Snapshot) -> ArmVm:
 
 
 def choose_member(scale_set: ArmSet, instance: str) -> ArmVm | None:
-    """Return the VM in the scale set that `instance` names, or None."""
+    """Return the VM that `instance` names in the scale set, or None."""
     return index_members(scale_set)(instance)
 
 

@@ -1,4 +1,4 @@
-"""Directory of VMs: which VM sent a request (VM identity), and what it sees.
+"""Directory of VMs: which VM sent a request (VM identity), and what each VM sees.
 
 Only the metadata loop changes this data, so a GET needs no lock.
 """
@@ -40,7 +40,7 @@ class Waiter(Protocol):
 
 
 class EnabledState:
-    """Whether Scheduled Events is enabled for one group, and its last request."""
+    """Whether Scheduled Events is enabled for a group, and the group's last request."""
 
     __slots__ = ("group", "head", "is_newly_enabled", "last_request")
 
@@ -48,9 +48,9 @@ class EnabledState:
         """Start with the stored state of `group`."""
         self.group = group
         self.last_request: datetime | None = None  # None if never
-        # Of the last request; None before the first one.
+        # Used for the last request; None before the first request.
         self.head: ResponseHead | None = None
-        # Enabled, but the delay of the first response has not ended yet.
+        # True if enabled while the delay of the first response has not ended yet.
         self.is_newly_enabled = False
         self.refresh(group)
 

@@ -89,7 +89,7 @@ class RateLimit:
 
 
 class TurnTaker(Protocol):
-    """A connection that has received more than one turn can process."""
+    """A connection with more input than can be processed in one turn."""
 
     def take_turn(self) -> None:
         """Process some of the input; call `TurnQueue.add` again if any is left."""

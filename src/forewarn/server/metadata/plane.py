@@ -112,7 +112,7 @@ class MetadataPlane:
             raise
 
     def _start_pool(self) -> None:
-        """Start all threads now; one that fails to start later would lose a request."""
+        """Start all threads now; a failure to start one later would lose a request."""
         all_started = Barrier(_POOL)
         try:
             for _ in range(_POOL):

@@ -111,7 +111,7 @@ def route(
 
 
 def _refused_sender(request: Request, hosts: Set[str]) -> Response | None:
-    """Return the refusal if a proxy or a page may have sent `request`."""
+    """Return the refusal if a proxy or a web page may have sent `request`."""
     if request.is_forwarded:
         return _FORWARDED
     if request.is_from_page:

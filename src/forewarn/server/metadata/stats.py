@@ -77,7 +77,7 @@ class ResponseCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """The numbers of VMs and groups, both polling and not polling."""
+    """How many VMs and groups poll, and how many do not."""
 
     vms: int
     never: int  # VMs without a request since startup

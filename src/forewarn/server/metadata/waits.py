@@ -76,7 +76,7 @@ class LongPollTimer:
         self._set_timer(min(self._next_ends(), default=inf))
 
     def _pop_expired(self, now: float) -> Sequence[Waiter]:
-        """Remove and return waiters whose time is up, at most `_AT_ONCE`."""
+        """Remove and return up to `_AT_ONCE` waiters whose time is up."""
         popped: list[Waiter] = []
         for waiters in self._until.values():
             expired = [*islice(_expired(waiters, now), _AT_ONCE - len(popped))]

@@ -4,7 +4,7 @@
    100 limited tokens are named.
 2. Counts are plain numbers. The counters and histograms in prometheus_client take twice
    as long to collect, and 30 ms to import. If PROMETHEUS_MULTIPROC_DIR is set, all
-   services in a process would share them.
+   services in a process would share their counts.
 """
 
 import platform

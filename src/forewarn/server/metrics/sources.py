@@ -69,7 +69,7 @@ class JournalState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scrape:
-    """All values of one scrape, at one moment."""
+    """All values for one scrape, read at the same moment."""
 
     sources: MetricSources
     now: datetime

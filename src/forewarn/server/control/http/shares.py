@@ -183,7 +183,7 @@ class ConnectionShares:
 
 
 class InvalidRequests:
-    """Counts requests that are not HTTP or ask for an upgrade; logs once a minute."""
+    """Counts upgrade requests and requests that are not HTTP; logs once a minute."""
 
     def __init__(self) -> None:
         """Start at zero."""

@@ -59,7 +59,7 @@ class ActiveFaults:
         self._hits: dict[FaultKind, int] = {}  # requests to which it was applied
 
     def add(self, fault: Fault, now: float, *, by: str, at: datetime) -> ActiveFault:
-        """Activate `fault` after the faults that are already active."""
+        """Add `fault` after the faults that are already active."""
         check_fault(fault)
         self._last_id += 1
         active = ActiveFault(

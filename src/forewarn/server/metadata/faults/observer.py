@@ -1,4 +1,4 @@
-"""Request observer for rehearsals: what it sees, and when it is notified."""
+"""Observers of requests during a rehearsal, and the records that they receive."""
 
 import time
 from dataclasses import dataclass
