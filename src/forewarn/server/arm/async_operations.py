@@ -75,7 +75,7 @@ def accepted(
 def get_operation(request: ArmRequest) -> Response:
     """Return an operation's progress as JSON.
 
-    With the query parameter `monitor`, only the response's status shows the progress.
+    With the query parameter `monitor`, the HTTP status shows the progress instead.
     """
     with request.snapshot() as snapshot:
         maintenances = find_operation(request, snapshot)

@@ -31,8 +31,8 @@ _T = TypeVar("_T")
 class MetricSources:
     """The parts of the service whose metrics are read, from any thread.
 
-    Reading `metrics_reader`, `targets` or the engine's store fails while the store is
-    unavailable. The other sources do not need the store.
+    While the store is unavailable, only `metrics_reader.catch_up`, `targets` and the
+    engine's store fail. The other sources do not need the store.
     """
 
     engine: Engine
