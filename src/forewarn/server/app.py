@@ -45,7 +45,8 @@ def make_app(
 ) -> FastAPI:
     """Return the application with all its routes and middleware.
 
-    The application handles only HTTP requests; `ControlPlane` disables everything else.
+    The application handles only HTTP requests. `ControlPlane` disables WebSockets and
+    lifespan events.
     """
     app = DescribedApp(
         title="forewarn control API",
@@ -81,7 +82,7 @@ def make_app(
         system.docs_router,
         portal.router,
     ):
-        # Otherwise, `include_router` would rebuild all routes on the first request.
+        # Unlike `include_router`, this rebuilds no routes on the first request.
         app.router.routes.extend(router.routes)
     return app
 
@@ -89,7 +90,7 @@ def make_app(
 def in_public(app: FastAPI, names: AllowedHosts) -> ASGIApp:
     """Restrict `app` to requests for `names`, and add security headers.
 
-    This wraps the whole application, because the application's own middleware does not
-    see its failure responses.
+    This wraps the whole application, because middleware inside the application does not
+    see the responses to unexpected errors.
     """
     return SecurityHeaders(OriginCheck(app, names))

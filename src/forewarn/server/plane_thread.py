@@ -1,4 +1,4 @@
-"""A plane's thread: reports a failed start to the starter, and logs an early end."""
+"""The thread of a plane, which reports a failed start and logs an unexpected end."""
 
 import logging
 from collections.abc import Callable
@@ -13,7 +13,7 @@ class PlaneThread:
     """A thread that runs an event loop until stopped."""
 
     def __init__(self, name: str, run: Callable[[Callable[[], None]], None]) -> None:
-        """Call `run`, which calls its argument once the plane is ready."""
+        """Prepare to call `run`, which calls its argument once the plane is ready."""
         self._run_plane = run
         self._has_started = Event()  # or failed to
         self._failure: BaseException | None = None  # None unless the start failed

@@ -77,8 +77,8 @@ def _start(request: ArmRequest, machines: Sequence[ArmVm]) -> Response:
 def delete_vm(request: ArmRequest) -> Response:
     """Delete a VM; if it does not exist, respond with 204.
 
-    With a group's token, return an error instead, because the VM may belong to another
-    group.
+    If a caller with a group's token cannot see the VM, respond with an error instead,
+    because the VM may belong to another group.
     """
     try:
         machine = _vm(request)
@@ -136,7 +136,7 @@ def _chosen(
 ) -> Sequence[ArmVm]:
     """Return the VMs listed in the body, or by default all VMs in the scale set.
 
-    Unless `are_stopped_included`, the default leaves out deallocated VMs.
+    Unless `are_stopped_included` is true, the default omits deallocated VMs.
     """
     body = request.read_body() if request.body else {}
     instance_ids = body.get("instanceIds")

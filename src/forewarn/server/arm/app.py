@@ -27,8 +27,8 @@ _log = logging.getLogger(__name__)
 
 Handler = Callable[[ArmRequest], Response]
 
-#: Path patterns and their handlers. The first match applies, so fixed segments come
-#: before named ones.
+#: Path patterns and their handlers. The first match applies, so patterns with
+#: fixed segments come before patterns with placeholders.
 ROUTES: Mapping[str, Mapping[str, Handler]] = {
     paths.ALL_VMS: {"GET": reads.list_vms},
     paths.OPERATION: {"GET": async_operations.get_operation},
@@ -52,7 +52,7 @@ ROUTES: Mapping[str, Mapping[str, Handler]] = {
 
 
 class ArmApp:
-    """Middleware that handles /subscriptions and passes everything else on."""
+    """Middleware that handles /subscriptions and passes on all other requests."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         """Wrap `app`."""
@@ -78,7 +78,7 @@ class ArmApp:
             return self._handle(request, body)
         except (ForewarnError, ArmError) as error:
             return failed(error)
-        except Exception as error:  # nothing above this would log the error
+        except Exception as error:  # no other code would log it
             _log.exception("%s %s failed", request.method, request.url.path)
             return failed(error)
 

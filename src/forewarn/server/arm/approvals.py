@@ -1,4 +1,4 @@
-"""Approval of events by ID, one or several at a time."""
+"""Endpoints that approve events by ID, one or several at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -19,10 +19,10 @@ _MIXED = (
     " event's result for details."
 )
 _NOT_AN_EVENT = NotFound("not a valid event ID")
-_MAX_IDS = 100  # ids in one request
+_MAX_IDS = 100  # IDs per request
 
 _KINDS = {fold_name(name): kind for kind, name in TYPES.items()}
-#: Approval errors: the status, the code, and the code next to an ID in a list.
+#: Approval errors: the status, its code, and the code for a single ID in a list.
 _ERRORS: Mapping[type[ForewarnError], tuple[int, str, str]] = {
     NotFound: (404, "InvalidScheduledEventId", "NotFound"),
     TooLate: (409, "Conflict", "Conflict"),

@@ -1,7 +1,7 @@
-"""Long-running operations: each consists of one or more maintenance operations.
+"""Long-running operations, each consisting of one or more maintenance operations.
 
-An operation's ID is composed of their IDs, and nothing else is stored. Clients can
-therefore keep waiting across a service restart.
+A long-running operation's ID is composed of the IDs of its maintenance operations, and
+nothing else is stored. Clients can therefore keep waiting across a service restart.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ _UNSUCCESSFUL: Mapping[Phase, tuple[str, str]] = {
     Phase.CANCELED: ("OperationCanceled", "was canceled before it started"),
 }
 _MIN_WAIT, _MAX_WAIT = 1, 15  # seconds until the next poll
-_OVERDUE_WAIT = timedelta(seconds=5)  # between polls for overdue work
+_OVERDUE_WAIT = timedelta(seconds=5)  # until the next poll for overdue work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class _State:
 def accepted(
     request: ArmRequest, maintenances: Sequence[Maintenance], location: str
 ) -> Response:
-    """Return a 202 with the addresses for polling the operation."""
+    """Return a 202 response with the URLs for polling the operation."""
     with request.snapshot() as snapshot:
         wait = _retry_after(request, snapshot, maintenances)
     operation = ID_SEPARATOR.join(maintenance.id for maintenance in maintenances)
@@ -73,7 +73,10 @@ def accepted(
 
 
 def get_operation(request: ArmRequest) -> Response:
-    """Return an operation's progress, as JSON or, if `monitor`, as a status."""
+    """Return an operation's progress as JSON.
+
+    With the query parameter `monitor`, the HTTP status shows the progress instead.
+    """
     with request.snapshot() as snapshot:
         maintenances = find_operation(request, snapshot)
         state = _State(
@@ -88,9 +91,12 @@ def get_operation(request: ArmRequest) -> Response:
 
 
 def seconds_to_wait(clock: Clock, until: datetime | None, now: datetime) -> int:
-    """Return the seconds until the next poll; `until` is None if unknown."""
+    """Return how many seconds a client should wait before its next poll.
+
+    The operation is expected to progress at `until`, which is None if unknown.
+    """
     if clock.name != "system":
-        return _MIN_WAIT  # hours may pass in one second
+        return _MIN_WAIT  # hours may pass within a real second
     if until is None:
         return _MAX_WAIT
     return min(max(ceil((until - now).total_seconds()), _MIN_WAIT), _MAX_WAIT)
@@ -102,7 +108,7 @@ def next_poll_at(
     rules: Rules,
     outages: Sequence[Outage] = (),
 ) -> datetime | None:
-    """Return when `maintenance` may progress, or None if time does not matter."""
+    """Return when `maintenance` may progress, or None if time does not affect it."""
     alone = policy.next_moment(maintenance, now, rules, outages)
     if alone is not None or maintenance.phase is not Phase.STARTED:
         return alone
@@ -180,7 +186,7 @@ def _error(
         for entry in snapshot.facts_of(maintenance.id)
         if isinstance(entry.fact, Canceled | Closed) and entry.fact.reason
     ]
-    # A caller that sees only a part must not see the operator's reason.
+    # A caller that sees only some of the VMs must not see the operator's reason.
     is_whole = share.events == maintenance.events
     summary = f"the {maintenance.type} of {', '.join(share.vms)} {what}"
     return code, ": ".join([summary, *(reasons if is_whole else ())])

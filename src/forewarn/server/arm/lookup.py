@@ -1,4 +1,4 @@
-"""Lookup of resources by path; resources hidden from the caller are not found."""
+"""Lookup of resources by path. Resources hidden from the caller are not found."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from forewarn.ports import Snapshot
 from forewarn.server.arm.request import ArmError, ArmRequest
 from forewarn.server.control.auth.permissions import vm_for, vms_for
 
-#: Kinds of groups that are resources themselves.
+#: Kinds of groups that are ARM resources.
 TYPES: Mapping[GroupKind, str] = {
     GroupKind.SCALE_SET: "virtualMachineScaleSets",
     GroupKind.AVAILABILITY_SET: "availabilitySets",
@@ -17,7 +17,7 @@ TYPES: Mapping[GroupKind, str] = {
 
 #: Separates the maintenance IDs in an operation's ID.
 ID_SEPARATOR = "."
-MAX_AT_ONCE = 100  # VMs in one request
+MAX_AT_ONCE = 100  # VMs per request
 _PAGE = 1000
 
 
@@ -31,7 +31,7 @@ class ArmVm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmSet:
-    """A group that is a resource itself, with its VMs."""
+    """A group that is an ARM resource, with its VMs."""
 
     group: Group
     machines: tuple[ArmVm, ...]
@@ -79,7 +79,7 @@ def find_named_vm(request: ArmRequest, snapshot: Snapshot) -> ArmVm:
 
 
 def choose_member(scale_set: ArmSet, instance: str) -> ArmVm | None:
-    """Return the VM in the scale set that `instance` names, or None."""
+    """Return the VM that `instance` names in the scale set, or None."""
     return index_members(scale_set)(instance)
 
 
@@ -117,7 +117,10 @@ def find_operation(request: ArmRequest, snapshot: Snapshot) -> Sequence[Maintena
 def every_machine(
     request: ArmRequest, snapshot: Snapshot, after: str
 ) -> Iterator[ArmVm]:
-    """Yield the VMs in a subscription or resource group by name, after `after`."""
+    """Yield the VMs in a subscription or resource group, sorted by name.
+
+    Only VMs whose names sort after `after` are included.
+    """
     while page := vms_for(request.holder, snapshot, after=after, limit=_PAGE):
         groups = snapshot.part_of_fleet(vms=[listed.name for listed in page]).groups
         for vm in page:
@@ -154,7 +157,10 @@ def _part(snapshot: Snapshot, *, vm: str = "", group: str = "") -> Fleet:
 
 
 def _is_at(request: ArmRequest, vm: VM) -> bool:
-    """Return whether `vm` may be at the path's location; many VMs have no known one."""
+    """Return whether `vm` may be at the path's location.
+
+    A VM without a known location may be at any location.
+    """
     path = request.path
     places = (
         (path.subscription, vm.subscription),

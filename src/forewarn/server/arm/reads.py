@@ -1,4 +1,4 @@
-"""Read endpoints for VMs and sets: their properties and status."""
+"""Endpoints that return the properties and status of VMs and sets."""
 
 from collections.abc import Callable, Sequence
 from itertools import islice

@@ -1,4 +1,4 @@
-"""A request to the Azure Resource Manager API, and errors that refuse it."""
+"""Requests to the Azure Resource Manager API, and errors that refuse them."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from forewarn.server.control.context import Services
 
 
 class ArmError(HTTPException):
-    """A refused request; `code` is intended for programs."""
+    """An error that refuses a request; `code` is intended for programs."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class ArmError(HTTPException):
         code: str | None = None,  # None for the usual code of `status`
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Refuse with `status`."""
+        """Refuse a request with this HTTP `status`."""
         super().__init__(status, message, dict(headers or {}))
         self.code = code
 

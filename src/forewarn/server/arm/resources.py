@@ -27,7 +27,7 @@ _PROVISIONING: Mapping[EventType, str] = {
     EventType.PREEMPT: "Deleting",
     EventType.TERMINATE: "Deleting",
 }
-#: Power states while the driver acts on a VM, and then until the event has ended.
+#: A VM's power states: while the driver acts on it, and then until the event ends.
 _ACTED_ON: Mapping[EventType, tuple[str, str]] = {
     EventType.FREEZE: ("running", "running"),
     EventType.REBOOT: ("starting", "running"),
@@ -35,7 +35,7 @@ _ACTED_ON: Mapping[EventType, tuple[str, str]] = {
     EventType.PREEMPT: ("stopping", "stopped"),
     EventType.TERMINATE: ("stopping", "stopped"),
 }
-#: The same for a Preempt that deallocates the VM.
+#: The same two states for a Preempt event that deallocates the VM.
 _DEALLOCATED = ("deallocating", "deallocated")
 _DISPLAY_STATUS: Mapping[str, str] = {
     "Succeeded": "Provisioning succeeded",
@@ -51,13 +51,16 @@ _DISPLAY_STATUS: Mapping[str, str] = {
 }
 
 
-#: The location of a VM without a known location; paths may name any other.
+#: Shown for a VM without a known location. Its path may name any location.
 ANYWHERE = "global"
 _ANY_RESOURCE_GROUP = "default"
 
 
 def under_way(vm: VM, live: Iterable[Maintenance]) -> Maintenance | None:
-    """Return the maintenance in progress on `vm`; of several, the last announced."""
+    """Return the maintenance in progress on `vm`, or None.
+
+    If several maintenance operations are in progress, return the last one announced.
+    """
     started = [
         maintenance
         for maintenance in live
@@ -263,7 +266,7 @@ def _policy(group: Group) -> Json:
 
 
 def _profile(group: Group) -> Json:
-    """Return how long before its deletion a VM is notified."""
+    """Return how long before deletion a VM is notified."""
     if group.terminate_notice is None:
         return {}
     notice = {"notBeforeTimeout": _iso8601(group.terminate_notice), "enable": True}
@@ -290,7 +293,7 @@ def _resource(vm: VM, own_id: str, name: str, kind: str) -> Json:
 
 
 def _id(vm: VM, path: ArmPath, rest: str) -> str:
-    """Return a resource ID, using the path's location if the fleet has none."""
+    """Return a resource ID; use the path's location if the fleet has none for `vm`."""
     subscription = vm.subscription or path.subscription
     group = vm.resource_group or path.resource_group or _ANY_RESOURCE_GROUP
     return (

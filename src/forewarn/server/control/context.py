@@ -54,7 +54,7 @@ class Services:
     tokens: Tokens
     sessions: Sessions
     documents_position: Callable[[], int]
-    health: Callable[[], Health]  # from memory
+    health: Callable[[], Health]  # reads only memory
     notifications: Notifications
     plane: InstrumentedPlane
     token_limits: TokenLimits
@@ -98,7 +98,7 @@ class WriteRequest:
         status: int | Callable[[_T], int],
         view: Callable[[_T, Snapshot], Json] | None = None,  # None without a body
     ) -> IdempotencyKey[_T] | None:
-        """Return how to store the response under the idempotency key, if any."""
+        """Return the key under which to store the response, or None without a key."""
         if self.key is None:
             return None
 
@@ -231,7 +231,7 @@ def page(
     view: Callable[[_T], object],
     cursor: Callable[[_T], str | int],
 ) -> Json:
-    """Return a page of `limit` items; an extra item means that another page follows."""
+    """Return a page of up to `limit` items; if there are more, another page follows."""
     shown = items[:limit]
     has_more = len(items) > limit
     return {

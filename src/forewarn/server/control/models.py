@@ -287,7 +287,7 @@ def page_of(name: str, item: type) -> type[View]:
 
 
 def view_of(name: str, source: type) -> type[View]:
-    """Return the model for a dataclass."""
+    """Return a response model named `name` for the dataclass `source`."""
     return create_model(name, __base__=View, **get_type_hints(source))
 
 

@@ -44,13 +44,13 @@ class DescribedApp(FastAPI):
 
 
 def body_of(schema: str, *, is_required: bool = True) -> Json:
-    """Describe a request body that `core.fleet_file` reads, for `openapi_extra`."""
+    """Describe, for `openapi_extra`, a request body that `core.fleet_file` reads."""
     body = {"required": is_required, "content": {_JSON: _schema_of(schema)}}
     return {"requestBody": body}
 
 
 def text_in(*media_types: str) -> dict[int | str, Json]:
-    """Describe a text response, for `responses`."""
+    """Describe a text response for FastAPI's `responses` option."""
     text = {"schema": {"type": "string"}}
     return {200: {"content": dict.fromkeys(media_types, text)}}
 
@@ -80,7 +80,7 @@ def _fleet_schemas(schemas: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _given(properties: Json, *required: str) -> Json:
-    """Return an object schema whose keys may be absent or null, unless `required`."""
+    """Return an object schema whose keys may be absent or null, except `required`."""
     given: Json = {
         key: schema if key in required else {"anyOf": [schema, {"type": "null"}]}
         for key, schema in properties.items()

@@ -1,4 +1,4 @@
-"""Exception handlers: convert errors to RFC 9457 problems with a sentence."""
+"""Exception handlers that convert errors to RFC 9457 problems."""
 
 import logging
 import re
@@ -37,7 +37,7 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _replayed(receipt: str) -> Response:
-    """Return a stored response, made of its status, a line break and its body."""
+    """Return the response stored in `receipt`: a status, a line break and a body."""
     status, _, body = receipt.partition("\n")
     if not body:
         return Response(status_code=int(status))
@@ -79,7 +79,7 @@ def _http(request: Request, error: Exception) -> Response:
 
 
 def _allowed_methods(request: Request, allow: str) -> Sequence[str]:
-    """Return a path's methods; `allow` contains those of only one of its routes."""
+    """Return a path's methods; `allow` lists the methods of only one of its routes."""
     requested, paths = request.url.path, request.app.openapi()["paths"]
     matching = [
         path

@@ -1,4 +1,4 @@
-"""Directory of VMs: which VM sent a request (VM identity), and what it sees.
+"""Directory of VMs: which VM sent a request (VM identity), and what each VM sees.
 
 Only the metadata loop changes this data, so a GET needs no lock.
 """
@@ -40,7 +40,7 @@ class Waiter(Protocol):
 
 
 class EnabledState:
-    """Whether Scheduled Events is enabled for one group, and its last request."""
+    """Whether Scheduled Events is enabled for a group, and the group's last request."""
 
     __slots__ = ("group", "head", "is_newly_enabled", "last_request")
 
@@ -48,9 +48,9 @@ class EnabledState:
         """Start with the stored state of `group`."""
         self.group = group
         self.last_request: datetime | None = None  # None if never
-        # Of the last request; None before the first one.
+        # Used for the last request; None before the first request.
         self.head: ResponseHead | None = None
-        # Enabled, but the delay of the first response has not ended yet.
+        # True if enabled while the delay of the first response has not ended yet.
         self.is_newly_enabled = False
         self.refresh(group)
 
@@ -118,16 +118,16 @@ class Directory:
     """All VMs by name and by address."""
 
     def __init__(self, *, is_open: bool, default_vm: str | None = None) -> None:
-        """Start empty; if the directory is open, clients may choose their VM."""
+        """Start empty; if `is_open`, clients may choose which VM they are."""
         self.is_open = is_open
         self.outages: list[Outage] = []
         self._default_vm = default_vm
-        self._first_vm = ""  # from the fleet file
+        self._first_vm = ""  # the first VM in the fleet file
         self._group_states: dict[str, EnabledState] = {}
-        self._documents: dict[str, CachedDocument] = {}  # by audience
+        self._documents: dict[str, CachedDocument] = {}  # keyed by audience
         self._by_name: dict[str, VmEntry] = {}
         self._by_address: dict[str, VmEntry] = {}
-        self._woken: list[Waiter] = []  # by the current update
+        self._woken: list[Waiter] = []  # woken by the current update
 
     def find(self, address: str, name: str | None) -> VmEntry | None:
         """Return the VM `name`, or the VM at `address` if `name` is None."""
@@ -190,7 +190,7 @@ class Directory:
                 del self._documents[name]  # its VMs have moved or are gone
 
     def _drop_own_document(self, entry: VmEntry | None) -> None:
-        """Drop the document of a VM that leaves its group, if no other VM uses it."""
+        """Drop the document of a VM that leaves its group, unless others share it."""
         if entry is None or not entry.cached.group_state.group.isolated:
             return
         name = audience_name(entry.cached.group_state.group, entry.vm.name)

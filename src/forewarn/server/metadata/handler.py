@@ -1,4 +1,4 @@
-"""Handling of /metadata/... requests; pure.
+"""Handling of /metadata/... requests, without I/O.
 
 The input is a request, an address and the current `ResponseHead`. The output is
 response bytes or work that must be done first. Errors are detected in this order:
@@ -57,25 +57,25 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnableFirst(Deferred):
-    """The group is disabled: enable it first, then handle the request."""
+    """Enable the group, which is disabled, and then handle the request."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproveFirst(Deferred):
-    """Approve the events first; the response is empty."""
+    """Approve the events, and then send an empty response."""
 
     group: str
     vm: str
     events: tuple[str, ...]
     are_shown: bool = False  # whether all of them are in the VM's document
-    delay: EnabledState | None = None  # delays the response; None if nothing does
+    delay: EnabledState | None = None  # until when to delay the response
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldResponse(Deferred):
-    """Long poll: the client waits until the document in `cached` has another `tag`."""
+    """Hold the response (long poll) while the document in `cached` has this `tag`."""
 
     cached: CachedDocument
     tag: str
@@ -84,10 +84,10 @@ class HoldResponse(Deferred):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayResponse(Deferred):
-    """The group of `group_state` is being enabled: delay the response until then."""
+    """Delay the response until the group of `group_state` is enabled."""
 
     group_state: EnabledState
-    response: Response | None = None  # None for the document at that time
+    response: Response | None = None  # None for the document after the delay
 
 
 class MetadataHandler:
@@ -154,13 +154,13 @@ class MetadataHandler:
         return self.first_call_delay > 0 and group_state.is_newly_enabled
 
     def end_delay(self, group_state: EnabledState, *, has_waiters: bool) -> None:
-        """End a group's delay; `has_waiters` if requests have waited for it."""
+        """End a group's delay; `has_waiters` is whether requests waited for it."""
         group_state.is_newly_enabled = False
         if has_waiters:  # they poll until now, even if the clock has jumped by a day
             group_state.last_request = self.head.now
 
     def count_refusal(self, limit: MetadataLimit, vm: str | None) -> None:
-        """Count what `limit` refuses; `vm` is None if no single VM is concerned."""
+        """Count a refusal by `limit`; `vm` is None if no single VM is concerned."""
         self.refusals.add(limit, vm, self.head.now)
 
     def render(self, request: Request, response: Response) -> bytes:
@@ -175,7 +175,7 @@ class MetadataHandler:
         return self.head.render(response, request.connection, is_head=request.is_head)
 
     def refuse(self, response: Response, address: str, *, is_head: bool) -> bytes:
-        """Render a connection's last response, and count it."""
+        """Render the last response on a connection, and count the response."""
         self._admits(self.directory.find(address, None))
         self.counts.add(UNREAD, response.status)
         return self.head.render(response, CLOSE, is_head=is_head)

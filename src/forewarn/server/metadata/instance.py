@@ -11,7 +11,7 @@ from forewarn.protocol.instance import Node, compute
 from forewarn.protocol.versions import INSTANCE_VERSIONS
 from forewarn.server.metadata.transport.responses import JSON, TEXT, Response, error
 
-#: Documented names of VMs in a scale set, by orchestration mode. An instance ID has
+#: Documented names of VMs in a scale set, per orchestration mode. An instance ID has
 #: fewer digits than the eight hex digits in a flexible VM's name.
 _UNIFORM = re.compile(r"(.+)_(0|[1-9][0-9]{0,6})")
 _FLEXIBLE = re.compile(r"(.+)_[0-9a-f]{8}", re.IGNORECASE)
@@ -67,7 +67,10 @@ def _walk(node: Node, path: Sequence[str]) -> "Node | None":
 
 
 def _text(node: Node) -> str:
-    """Return a value as is, or list the children; containers end with a slash."""
+    """Return a value as is, or list a container's children.
+
+    In the list, the names of containers end with a slash.
+    """
     if isinstance(node, str):
         return node
     if isinstance(node, list):
@@ -137,7 +140,7 @@ def _uniform(vm: VM, group: Group, scale_set: str, number: str) -> Mapping[str, 
     own = f"virtualMachineScaleSets/{scale_set}/virtualMachines/{number}"
     return {
         "osProfile": {"computerName": scale_set + base_36(int(number)).upper()},
-        "placementGroupId": group.name,  # for uniform sets, a group is one
+        "placementGroupId": group.name,  # a uniform set is one placement group
         "resourceId": _resource_id(vm, own),
         "vmScaleSetName": scale_set,
     }
@@ -166,7 +169,7 @@ def _resource_id(vm: VM, path: str) -> str:
 
 
 def _interfaces(vm: VM) -> Iterator[Node]:
-    """Yield all addresses as one interface; the fleet does not know interfaces."""
+    """Yield a single interface with all addresses; the fleet has no interface data."""
     if not vm.addresses:
         return
     ipv4: list[Node] = [_address_node(ip) for ip in vm.addresses if ":" not in ip]

@@ -43,7 +43,10 @@ class Stranger(str):
 
 
 class RateLimit:
-    """A rate limit per caller; idle ones may burst, by default a second's quota."""
+    """A rate limit per caller.
+
+    An idle caller may send a burst, which by default is one second's quota.
+    """
 
     def __init__(
         self,
@@ -58,8 +61,8 @@ class RateLimit:
         self._burst = max(per_second, 1.0) if burst is None else burst
         self._max_callers = max_callers
         self._monotonic = monotonic
-        # Requests left, and when; the latest callers are last. In a plain dict, finding
-        # the first item is slow after many were removed.
+        # For each caller, the requests left at a given time; the latest callers are
+        # last. In a plain dict, finding the first item is slow after many removals.
         self._left = OrderedDict[str, tuple[float, float]]()
 
     def wait(self, caller: str) -> float:
@@ -86,7 +89,7 @@ class RateLimit:
 
 
 class TurnTaker(Protocol):
-    """A connection that has received more than one turn can process."""
+    """A connection with more input than can be processed in one turn."""
 
     def take_turn(self) -> None:
         """Process some of the input; call `TurnQueue.add` again if any is left."""
@@ -153,10 +156,11 @@ class TurnQueue:
 
 
 class ApprovalQueue(Generic[_T]):
-    """Approvals waiting for a thread; groups take turns, as do VMs in a group.
+    """Approvals waiting for a thread.
 
-    A VM has at most two approvals here, including one in progress. Neither a VM nor a
-    group with many VMs can therefore delay others' approvals.
+    Groups take turns, and so do the VMs in each group. A VM has at most two approvals
+    here, including one in progress. Neither a VM nor a group with many VMs can
+    therefore delay others' approvals.
     """
 
     def __init__(self, start: Callable[[_T], None], at_once: int) -> None:
@@ -218,7 +222,7 @@ class LimitedVm:
     """A VM that exceeded limits."""
 
     name: str
-    counts: Mapping[MetadataLimit, int]  # without a pause of an hour
+    counts: Mapping[MetadataLimit, int]  # since the last hour without refusals
     last: datetime  # by the service's clock
 
     @property
@@ -322,7 +326,7 @@ class ConnectionLimits:
             " to the fleet",
         )
         self._by_caller: dict[str, ConnectionCeiling] = {}
-        #: The number of connections not admitted, by outcome.
+        #: The number of connections not admitted, keyed by outcome.
         self.not_admitted = {
             Admission.REFUSED: 0,
             Admission.DROPPED: 0,

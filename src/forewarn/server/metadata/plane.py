@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 _STOP_TIMEOUT = 1.5  # seconds that `stop` waits for responses in progress
 _POOL = 4  # threads; one is reserved for enabling groups
 _WOKEN_AT_ONCE = 500  # held requests per turn of the loop
-_CACHE_SECONDS = 60  # after which unused heads are dropped
+_CACHE_SECONDS = 60  # seconds after which unused heads are dropped
 
 
 class EngineCommands(Protocol):
@@ -112,7 +112,7 @@ class MetadataPlane:
             raise
 
     def _start_pool(self) -> None:
-        """Start all threads now; one that fails to start later would lose a request."""
+        """Start all threads now; a failure to start one later would lose a request."""
         all_started = Barrier(_POOL)
         try:
             for _ in range(_POOL):
@@ -189,7 +189,7 @@ class MetadataPlane:
             self._all_closed.set()
 
     def defer(self, connection: MetadataConnection, deferred: Deferred) -> None:
-        """Start the work that must precede the response on `connection`."""
+        """Start the work that must be done before `connection` can get its response."""
         if isinstance(deferred, EnableFirst):
             self._disabled[connection] = deferred.group
             self._enable_groups()
@@ -243,8 +243,9 @@ class MetadataPlane:
         self.handler.head = ResponseHead(self._clock.now(), self._clock.name)
 
     def _tick(self) -> None:
-        """Refresh the head each second of the clock, at most ten times a real
-        second.
+        """Refresh the head whenever a new second of the clock begins.
+
+        With a fast clock, this happens at most ten times per second of real time.
         """
         loop = asyncio.get_event_loop()
         self._refresh_head()
@@ -269,7 +270,7 @@ class MetadataPlane:
             asyncio.get_running_loop().call_soon(self._wake, rest)
 
     def _enable_groups(self) -> None:
-        """Enable groups in one batch; groups that poll meanwhile share the next."""
+        """Enable groups in one batch; groups that poll meanwhile go into the next."""
         if self._is_enabling or not self._disabled:
             return
         self._is_enabling = True

@@ -51,7 +51,7 @@ class ReadDocument:
 
     vm: str | None  # None for the VM at the caller's address
     version: ApiVersion
-    counter: DocumentCount = field(compare=False)  # of the responses
+    counter: DocumentCount = field(compare=False)  # counts the responses
     tags: frozenset[str]
     any_tag: bool = False  # `If-None-Match: *`
     wait: int = 0  # seconds to hold while the tag is in `tags`
@@ -79,8 +79,9 @@ def route(
 ) -> Route:
     """Return the route of `request`; a pure function of its head.
 
-    Document responses are counted in `counters`, by version. `hosts` contains this
-    service's names besides addresses and names without a dot; `*` means any name.
+    `counters`, keyed by version, count the responses that contain a document. `hosts`
+    contains this service's names besides addresses and names without a dot; `*` means
+    any name.
     """
     refused = _refused_sender(request, hosts)
     if refused is not None:
@@ -110,7 +111,7 @@ def route(
 
 
 def _refused_sender(request: Request, hosts: Set[str]) -> Response | None:
-    """Return the refusal if a proxy or a page may have sent `request`."""
+    """Return the refusal if a proxy or a web page may have sent `request`."""
     if request.is_forwarded:
         return _FORWARDED
     if request.is_from_page:
@@ -131,9 +132,9 @@ def _refused_sender(request: Request, hosts: Set[str]) -> Response | None:
 def labels_of(
     request: Request, *, is_open: bool, takes_latest: bool
 ) -> tuple[str, str]:
-    """Return the route and api-version labels of `request`, valid or not.
+    """Return the route and api-version labels for any `request`, valid or not.
 
-    The number of labels is bounded.
+    The number of distinct labels is bounded.
     """
     supported = _WITH_LATEST if takes_latest else VERSIONS
     _, parts = _split_path(request.path, is_open=is_open)

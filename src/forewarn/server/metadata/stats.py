@@ -39,7 +39,7 @@ class ResponseLabels(NamedTuple):
 
 
 class DocumentCount:
-    """Document responses in one version, as plain sums for the hot path."""
+    """Counts responses with a document in one version, as plain sums for speed."""
 
     __slots__ = ("not_modified", "ok")
 
@@ -54,7 +54,7 @@ class ResponseCounts:
 
     def __init__(self) -> None:
         """Start at zero."""
-        #: By version. Each parsed document request keeps its counter.
+        #: Keyed by version. Each parsed request for a document refers to its counter.
         self.documents: Mapping[str, DocumentCount] = {
             name: DocumentCount() for name in VERSIONS
         }
@@ -77,11 +77,11 @@ class ResponseCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """The numbers of VMs and groups that poll and that do not."""
+    """How many VMs and groups poll, and how many do not."""
 
     vms: int
     never: int  # VMs without a request since startup
-    unseen: Mapping[int, int]  # by seconds: VMs whose last poll is older
+    unseen: Mapping[int, int]  # VMs whose last poll is older, keyed by seconds
     enabled: int  # groups
     disabled: int  # groups
 
@@ -103,11 +103,11 @@ def presence(directory: Directory, now: datetime) -> Presence:
 def _count_times(
     items: Sequence[_T], last_request: Callable[[_T], datetime | None]
 ) -> _Times:
-    """Count equal times, so that VMs that poll in the same second are evaluated
-    together.
+    """Return how many items share each time of a last request.
 
-    Pauses hand the interpreter to the metadata loop. Otherwise, the loop would wait up
-    to 5 ms each time until the interpreter switches threads.
+    VMs that poll in the same second can then be evaluated together. The function pauses
+    between batches so that the metadata loop can run. Without the pauses, the loop
+    would wait up to 5 ms each time until the interpreter switches threads.
     """
     times: _Times = Counter()
     for start in range(0, len(items), _AT_ONCE):
@@ -124,7 +124,10 @@ def _count_older(times: _Times, now: datetime, seconds: int) -> int:
 def _count_disabled(
     group_states: Sequence[EnabledState], now: datetime, outages: Sequence[Outage]
 ) -> int:
-    """Count like `EnabledState.is_disabled`, but once per distinct time."""
+    """Count the disabled groups, evaluating each distinct time only once.
+
+    The rule is the same as in `EnabledState.is_disabled`.
+    """
 
     def last_request(state: EnabledState) -> datetime | None:
         return now if state.group.enabled is Enabling.ALWAYS else state.last_request

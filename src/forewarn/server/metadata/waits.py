@@ -1,7 +1,7 @@
 """Waits in metadata requests: long-poll timeouts and the delay of first requests.
 
-All long polls share one timer. A timer for each request would use more memory than all
-the request's other waiting state.
+All long polls share a single timer. A timer for each held request would use more memory
+than everything else that is stored for the request.
 """
 
 from asyncio import TimerHandle
@@ -35,8 +35,8 @@ class LongPollTimer:
     def __init__(self, loop: TimerLoop) -> None:
         """Measure waits using the time of `loop`."""
         self._loop = loop
-        # By length of the wait. Waits of the same length end in the order in which they
-        # began, so the first wait of each length ends next.
+        # Keyed by the length of the wait. Waits of the same length end in the order in
+        # which they began, so the first wait of each length ends next.
         self._until: dict[int, dict[Waiter, float]] = {}
         self._timer: TimerHandle | None = None
         self._fires_at = inf
@@ -76,7 +76,7 @@ class LongPollTimer:
         self._set_timer(min(self._next_ends(), default=inf))
 
     def _pop_expired(self, now: float) -> Sequence[Waiter]:
-        """Remove and return waiters whose time is up, at most `_AT_ONCE`."""
+        """Remove and return up to `_AT_ONCE` waiters whose time is up."""
         popped: list[Waiter] = []
         for waiters in self._until.values():
             expired = [*islice(_expired(waiters, now), _AT_ONCE - len(popped))]
@@ -99,7 +99,7 @@ class FirstRequestDelay:
         handler: MetadataHandler,
         wake: Callable[[Sequence[Waiter]], None],
     ) -> None:
-        """Delay by the seconds configured in `handler`, then `wake` the waiters."""
+        """Delay requests by the time configured in `handler`, and then call `wake`."""
         self._loop = loop
         self._handler = handler
         self._wake = wake

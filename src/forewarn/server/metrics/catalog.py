@@ -4,7 +4,7 @@
    100 limited tokens are named.
 2. Counts are plain numbers. The counters and histograms in prometheus_client take twice
    as long to collect, and 30 ms to import. If PROMETHEUS_MULTIPROC_DIR is set, all
-   services in a process would share them.
+   services in a process would share their counts.
 """
 
 import platform
@@ -49,8 +49,8 @@ _REACTION = (1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, _HOUR, _DAY)
 _CALL = (0.1, 0.5, 1, 5, 15, 60, 300, 900, _HOUR, 6 * _HOUR)
 _REQUEST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
 
-#: The series that a count has from the start, by labels, because monitoring only
-#: detects increases in series that already exist.
+#: The series that a count has from the start, keyed by its labels. Monitoring detects
+#: increases only in series that already exist.
 _EXPECTED: Mapping[Labels, Sequence[Labels]] = {
     (): [()],
     ("type",): [(kind,) for kind in EventType],
@@ -90,10 +90,10 @@ class Metric(NamedTuple):
 
 
 class Histogram:
-    """Distributions of observed values, by labels."""
+    """Distributions of observed values, one for each combination of label values."""
 
     def __init__(self, bounds: Sequence[float], expected: Iterable[Labels]) -> None:
-        """Count values up to each of `bounds`, in ascending order."""
+        """Count values in buckets with the upper `bounds`, in ascending order."""
         self._bounds = bounds
         self._names = [*map(str, map(float, bounds)), "+Inf"]
         #: The number of values in each bucket, not cumulative, followed by the sum.
@@ -119,7 +119,7 @@ class Histogram:
 class ServiceMetrics:
     """All metrics of one service.
 
-    Hold `lock` to change a count, because a scrape copies each metric while holding it.
+    Hold `lock` to change a count, because a scrape holds it to copy each metric.
     """
 
     def __init__(self) -> None:

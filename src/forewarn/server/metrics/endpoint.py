@@ -67,7 +67,7 @@ class MetricsEndpoint(Collector):
 def make_registry(
     sources: Callable[[], MetricSources], *, timeout: float = _STORE_TIMEOUT
 ) -> CollectorRegistry:
-    """Return a new registry, because one process may run several services."""
+    """Return a new registry for one service, because a process may run several."""
     registry = CollectorRegistry()
     registry.register(MetricsEndpoint(sources, timeout))
     ProcessCollector(registry=registry)

@@ -22,13 +22,14 @@ class MetricsReader:
     """Journal reader that updates the metrics."""
 
     def __init__(self, store: Store) -> None:
-        """Count the facts in the journal of `store`, starting at `open`."""
+        """Read the journal of `store`; counting starts when `open` is called."""
         self.metrics = ServiceMetrics()
         self._store = store
         self._lock = Lock()
         self._outages: list[Outage] = []
         self._live: dict[str, Maintenance] = {}
-        self._unseen: dict[str, Maintenance] = {}  # by event; announced since `open`
+        # Announced since `open`; keyed by event ID.
+        self._unseen: dict[str, Maintenance] = {}
         self.position = 0
 
     def open(self) -> None:

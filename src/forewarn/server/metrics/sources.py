@@ -31,8 +31,8 @@ _T = TypeVar("_T")
 class MetricSources:
     """The parts of the service whose metrics are read, from any thread.
 
-    Only `metrics_reader`, `targets` and the engine's store require the store and fail
-    while it is unavailable.
+    While the store is unavailable, only `metrics_reader.catch_up`, `targets` and the
+    engine's store fail. The other sources do not need the store.
     """
 
     engine: Engine
@@ -69,7 +69,7 @@ class JournalState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scrape:
-    """All values of one scrape, at one moment."""
+    """All values for one scrape, read at the same moment."""
 
     sources: MetricSources
     now: datetime
@@ -91,7 +91,7 @@ def scrape(sources: MetricSources, journal: JournalState | None) -> Scrape:
 
 
 def query_store(sources: MetricSources) -> JournalState:
-    """Count to the end of the journal, and read the store's state."""
+    """Count all facts in the journal, and read the store's state."""
     sources.metrics_reader.catch_up()
     # Before the journal's own position, so that no reader appears to be ahead of it.
     reached = {

@@ -14,7 +14,7 @@ _SHORT = 20  # characters; shorter tokens can be guessed
 
 
 def admin_token(directory: Path, given: str | None) -> str:
-    """Return `given`, or the token in `directory`; create it if it is missing."""
+    """Return `given`, or the token stored in `directory`; create one if missing."""
     if given and given.strip():
         if not given.isascii():
             raise CannotStart("FOREWARN_TOKEN must be plain ASCII")

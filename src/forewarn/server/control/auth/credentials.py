@@ -1,4 +1,4 @@
-"""Session cookie, session key, and the limit on wrong tokens."""
+"""The session cookie, the session key, and the limit on rejected tokens."""
 
 import logging
 import time
@@ -44,7 +44,11 @@ def session_in(scope: Scope) -> tuple[str | None, str | None]:
 
 
 def is_same_origin(scope: Scope) -> bool:
-    """Return whether the portal's page sent a write, or no other page sent a read."""
+    """Return whether a request may use the session cookie.
+
+    A write must come from the portal's own page. A read must not come from another
+    origin's page.
+    """
     headers = Headers(scope=scope)
     site = headers.get("sec-fetch-site")
     if scope["method"] in READ_METHODS:

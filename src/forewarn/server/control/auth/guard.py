@@ -41,12 +41,12 @@ _OTHER_ORIGIN = (
     " instead"
 )
 
-#: Sessions started by the service itself, so requests with them are not guesses.
+#: The service itself created these sessions, so requests with them are not guesses.
 _NO_GUESSES = frozenset(
     {Lapsed.OVER, Lapsed.SIGNED_OUT, Lapsed.NO_KEY, Lapsed.BEFORE_UPGRADE}
 )
-#: The cookie may still be valid. Otherwise, opening an API path would sign the user
-#: out.
+#: The cookie may still be valid, so the browser keeps it. If it were removed, opening
+#: an API path in the browser would sign the user out.
 _KEEPS_COOKIE = frozenset({Lapsed.NO_KEY, Lapsed.WRONG_KEY})
 
 
@@ -143,13 +143,17 @@ class Guard:
 class WorkTurns:
     """Middleware that makes requests with a token wait for a slot.
 
-    The token is checked again, because the body may take minutes and the slot seconds.
+    The token is checked again before the request is passed on, because the body may
+    take minutes to arrive and the slot may take seconds to become free.
     """
 
     def __init__(
         self, app: ASGIApp, services: Services, seconds: float = _LONGEST_WAIT
     ) -> None:
-        """Wrap `app`, which reads bodies from memory; refuse after `seconds`."""
+        """Wrap `app`; refuse requests that get no slot within `seconds`.
+
+        Request bodies must already be in memory.
+        """
         self._app = app
         self._services = services
         self._seconds = seconds

@@ -71,14 +71,14 @@ def is_guarded(path: str) -> bool:
 
 
 def may(role: Role, permission: Permission) -> bool:
-    """Return whether `role` has the permission `permission`."""
+    """Return whether `role` has `permission`."""
     if role is Role.GROUP:
         return permission.groups
     return role.is_at_least(permission.least)
 
 
 def shown_to(holder: TokenHolder, maintenance: Maintenance) -> Maintenance:
-    """Redact a maintenance operation that `holder` may see."""
+    """Return `maintenance`, redacted for `holder`."""
     if holder.group is None:
         return maintenance
     return visible_maintenance(maintenance, holder.group) or maintenance
@@ -90,14 +90,17 @@ def find_for(holder: TokenHolder, snapshot: Snapshot, any_id: str) -> Maintenanc
 
 
 def vm_for(holder: TokenHolder, vm: VM) -> VM | None:
-    """Redact `vm` for `holder`; return None if it belongs to another group."""
+    """Return `vm`, redacted for `holder`, or None if it belongs to another group."""
     return vm if holder.group is None else visible_vm(vm, holder.group)
 
 
 def vms_for(
     holder: TokenHolder, snapshot: Snapshot, *, after: str, limit: int
 ) -> Sequence[VM]:
-    """Return the VMs that `holder` may see, by name, after the name `after`."""
+    """Return up to `limit` VMs that `holder` may see, sorted by name.
+
+    Only VMs whose names sort after `after` are included.
+    """
     if holder.group is None:
         return snapshot.vms(after=after, limit=limit)
     members = snapshot.part_of_fleet(groups=[holder.group]).vms.values()
@@ -109,7 +112,10 @@ def vms_for(
 def groups_for(
     holder: TokenHolder, snapshot: Snapshot, *, after: str, limit: int
 ) -> Sequence[Group]:
-    """Return the groups that `holder` may see, by name, after the name `after`."""
+    """Return up to `limit` groups that `holder` may see, sorted by name.
+
+    Only groups whose names sort after `after` are included.
+    """
     if holder.group is None:
         return snapshot.groups(after=after, limit=limit)
     groups = snapshot.part_of_fleet(groups=[holder.group]).groups

@@ -21,17 +21,17 @@ _REQUESTS = 16
 _STREAMS = 32
 _LEAST = 2  # even if few connections are possible
 _MAX_NAMES = 100
-_OTHER = "other"  # for any names beyond that
-_RECENT = 300.0  # seconds that a refusal is shown
+_OTHER = "other"  # counts all further names
+_RECENT = 300.0  # seconds for which a refusal is shown
 
 
 class TokenLimit(StrEnum):
-    """Limits on how much a token's holder may have open at once."""
+    """A limit on how much a token's holder may have open at once."""
 
     REQUESTS = "requests"
     STREAMS = "streams"
     RUNNING = "running"  #: requests that are running, not just waiting
-    ALL_TOKENS = "all tokens"  #: those of all tokens except the admin token
+    ALL_TOKENS = "all tokens"  #: for all tokens except the admin token
 
 
 _RETRY_AFTER = {  # seconds
@@ -87,14 +87,14 @@ class TokenLimits:
     def __init__(
         self, shares: TokenShares, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """Allow `shares`; `monotonic` gives the real time in seconds."""
+        """Enforce `shares`; `monotonic` returns real time in seconds."""
         self._shares = shares
         self._monotonic = monotonic
         self._active: Counter[tuple[str | None, TokenLimit]] = Counter()
         self._together = 0
-        #: All refusals, by token name and limit.
+        #: The number of refusals, keyed by token name and limit.
         self.refused: Counter[tuple[str, ...]] = Counter()
-        self._recent: dict[str, tuple[float, LimitedToken]] = {}  # by name, with time
+        self._recent: dict[str, tuple[float, LimitedToken]] = {}  # keyed by name
 
     def begin(self, holder: TokenHolder, kind: TokenLimit) -> TokenRefusal | None:
         """Count a request as running, or return the reason to refuse it."""
@@ -131,7 +131,10 @@ class TokenLimits:
     def refuse_waiting(
         self, holder: TokenHolder, allowed: int, seconds: float
     ) -> TokenRefusal:
-        """Refuse a request that `allowed` others have kept waiting for `seconds`."""
+        """Refuse a request that waited `seconds` for a slot.
+
+        Up to `allowed` requests from `holder` may run at once.
+        """
         wait = self._count_refusal(holder, TokenLimit.RUNNING, allowed)
         detail = f"no slot became free within {seconds:g} s; nothing was done"
         return TokenRefusal(detail=f"{detail}; try again in {wait} s", retry_after=wait)

@@ -4,7 +4,7 @@ All threads share one interpreter with the thread that serves VMs. Running work 
 therefore limited, not just open requests:
 
 1. A request needs a slot from the end of its body to the start of its response. A
-   stream needs one for each read of the journal. Requests for health need none.
+   stream needs one for each read of the journal. Health checks need none.
 2. Each token has few slots, and all tokens except the admin token share a few more. The
    admin token has its own slots.
 3. Expensive reads have fewer slots than other work, and metrics have only one: see
@@ -47,14 +47,14 @@ class _Waiter:
 
 
 class WorkSlots:
-    """Counts running work and queues the rest; only on the control plane's loop."""
+    """Counts running work and queues the rest, on the control plane's loop only."""
 
     def __init__(self) -> None:
         """Start with all slots free."""
         self._running: Counter[tuple[str | None, WorkKind]] = Counter()
-        #: For all tokens except the admin token.
+        #: Running work of all tokens except the admin token.
         self._together: Counter[WorkKind] = Counter()
-        #: By token, in the order in which they take turns.
+        #: Waiting work, keyed by token, in the order in which tokens take turns.
         self._waiting: dict[str | None, list[_Waiter]] = {}
 
     @property
@@ -141,6 +141,6 @@ class WorkSlots:
 def _fits(
     running: Mapping[WorkKind, int], slots: Mapping[WorkKind, int], work: WorkKind
 ) -> bool:
-    """Return whether a slot is left for this kind and for all kinds together."""
+    """Return whether `work` has a free slot, both for its kind and in total."""
     has_room = sum(running.values()) < slots[WorkKind.ORDINARY]
     return has_room and (work is WorkKind.ORDINARY or running[work] < slots[work])

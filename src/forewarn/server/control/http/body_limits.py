@@ -1,4 +1,4 @@
-"""Body limits: the maximum size and time of a request body.
+"""Body limits: how large a request body may be, and how long it may take to arrive.
 
 A body is read completely before the application sees it, but only if the guard has
 accepted a token. Without a token, a body may contain only a few bytes; a larger body is
@@ -23,7 +23,7 @@ _WITH_NAMES = frozenset({"/v1/maintenances", "/v1/maintenances/preview", "/v1/fa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyLimit:
-    """Limits on a body's size and time."""
+    """Limits on a body's size and on the time it takes to arrive."""
 
     bytes: int
     seconds: float
@@ -37,7 +37,7 @@ class BodyLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyLimitTable:
-    """The limits of all bodies."""
+    """The limits for each kind of body."""
 
     default: BodyLimit = BodyLimit(bytes=16 * _KIB, seconds=30)
     names: BodyLimit = BodyLimit(bytes=256 * _KIB, seconds=30)  # 3,000 VMs and more

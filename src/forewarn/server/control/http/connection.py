@@ -2,19 +2,19 @@
 
 1. Shares limit the number of connections. A connection counts from the start of its TLS
    handshake.
-2. A request's head must be small and arrive soon, as must the trailers after a body.
-   The first head must arrive soon after the connection is made. Bodies are limited by
-   `body_limits`.
+2. A request's head must be small and arrive quickly, and so must the trailers after a
+   body. The first head must arrive soon after the client connects. `body_limits` limits
+   bodies.
 3. At most one read of a body is buffered until the application requests it. Nothing is
    buffered after the response.
-4. If a client receives a response while it is still sending, its input is read for a
-   moment longer so that it sees the response, because closing with unread bytes causes
-   a reset.
+4. If a response is sent before the whole request has arrived, the connection is read
+   for a moment longer. Closing it with unread bytes would cause a reset, and the client
+   might not see the response.
 5. A client that does not read its responses is disconnected.
 6. Requests that are not HTTP are counted, and logged once a minute.
 
-uvicorn has no settings for these limits, and its protocol class is private. The range
-of versions in pyproject.toml was tested, and a test reports what an upgrade breaks.
+uvicorn has no settings for these limits, and its protocol class is private. The version
+range in pyproject.toml has been tested, and a test shows what an upgrade breaks.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class ConnectionTimeouts:
     handshake: float = 10.0
     first_head: float = 10.0  # from the start of the connection
     head: float = 30.0  # from its first byte
-    unread: float = 30.0  # while a client reads nothing of a response
+    unread: float = 30.0  # without the client reading the response
     linger: float = 2.0  # after a response sent before the end of the body
 
 
@@ -69,7 +69,7 @@ class ControlConnection(HttpToolsProtocol):
     timeouts: ClassVar[ConnectionTimeouts]
     invalid: ClassVar[InvalidRequests]
 
-    url = b""  # from the last request; uvicorn has none before the first
+    url = b""  # of the last request; unset in uvicorn before the first
     was_used = False
 
     _handshake: asyncio.Task[None] | None = None  # None without TLS
@@ -83,7 +83,7 @@ class ControlConnection(HttpToolsProtocol):
     )
     _unread = 0  # bytes since the parser last made progress
     _head = 0  # bytes of the head parsed so far
-    _deadline: asyncio.TimerHandle | None = None  # None if nothing is awaited
+    _deadline: asyncio.TimerHandle | None = None  # None if not waiting
     _unread_deadline: asyncio.TimerHandle | None = None  # None while the client reads
 
     # --- start and end -------------------------------------------------------
@@ -131,10 +131,10 @@ class ControlConnection(HttpToolsProtocol):
             self._handshake.cancel()
 
     def shutdown(self) -> None:
-        """Prepare to stop: do not wait for a body, and only briefly for a client to
-        read.
+        """Prepare to stop without waiting for a body.
 
-        Otherwise, uvicorn would cancel the request later and log a traceback.
+        A client has only a short time left to read its response. Without these
+        limits, uvicorn would cancel the request later and log a traceback.
         """
         super().shutdown()
         if self.flow.write_paused:
@@ -202,7 +202,11 @@ class ControlConnection(HttpToolsProtocol):
             super().on_header(name, value)
 
     def _grow_head(self, size: int) -> None:
-        """Count bytes of the head; a head that arrives whole is never in `_unread`."""
+        """Count `size` more bytes of the head; raise an error if it is too large.
+
+        `_unread` alone is not enough, because it never includes a head that arrives
+        whole.
+        """
         self._head += size
         if self._head > _MAX_HEAD:
             raise ValueError("the head is too large")  # makes the parser give up
@@ -231,7 +235,7 @@ class ControlConnection(HttpToolsProtocol):
             self.headers.append((b"host", host))
 
     def on_body(self, body: bytes) -> None:
-        """Buffer part of the body; continue when the application requests it."""
+        """Buffer part of the body; read more when the application requests it."""
         self._unread = 0
         super().on_body(body)
         if self.cycle.body:
@@ -259,7 +263,7 @@ class ControlConnection(HttpToolsProtocol):
     # --- output --------------------------------------------------------------
 
     def pause_writing(self) -> None:
-        """Limit how long the client may read nothing."""
+        """Limit how long the client may go without reading."""
         super().pause_writing()
         if self._unread_deadline is None:
             self._unread_deadline = self.loop.call_later(
@@ -306,7 +310,7 @@ class ControlConnection(HttpToolsProtocol):
         self._refuse(408, f"the request head took more than {seconds:g} s")
 
     def _refuse(self, status: int, detail: str) -> None:
-        """Respond, unless another response is in progress; then close."""
+        """Send an error response, unless a response is in progress; then close."""
         self._is_refused = True
         self._cancel_deadline()
         if self.cycle is not None and not self.cycle.response_complete:
@@ -336,7 +340,7 @@ class ControlConnection(HttpToolsProtocol):
 def control_connection(
     shares: ConnectionShares, timeouts: ConnectionTimeouts, invalid: InvalidRequests
 ) -> type[ControlConnection]:
-    """Return the connection class that uvicorn instantiates, with shared objects."""
+    """Return a connection class for uvicorn whose instances share these objects."""
     attributes = {"shares": shares, "timeouts": timeouts, "invalid": invalid}
     return type("LimitedConnection", (ControlConnection,), attributes)
 

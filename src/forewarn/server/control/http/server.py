@@ -122,7 +122,7 @@ class ControlPlane:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signal handling to the process's owner."""
+    """A uvicorn server that leaves signal handling to the process."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -130,7 +130,7 @@ class _Server(uvicorn.Server):
 
 
 class _StopResponse:
-    """Responds to requests that uvicorn cancels because the stop cannot wait."""
+    """Responds to requests that uvicorn cancels when its stop timeout has passed."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -153,7 +153,7 @@ class _StopResponse:
 
 
 class _TlsAcceptor:
-    """Accepts TLS connections on one socket, from its creation until it is closed."""
+    """Accepts TLS connections on a socket until `close` is called."""
 
     def __init__(
         self,

@@ -81,17 +81,17 @@ class ConnectionShares:
         proxies: Sequence[str] = (),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Admit connections to the available `places`; `proxies` are trusted addresses.
+        """Admit as many connections as `places` allows; trust addresses in `proxies`.
 
-        `monotonic` gives the real time in seconds.
+        `monotonic` returns real time in seconds.
         """
         self._places = places
         self._monotonic = monotonic
         self._proxies = [ip_network(proxy, strict=False) for proxy in proxies]
         self._keys: dict[SharedConnection, str] = {}  # oldest first
         self._counts: Counter[str] = Counter()
-        self._warned: dict[ConnectionEnd, float] = {}  # when, by the limit
-        #: The number of connections refused or closed, by reason.
+        self._warned: dict[ConnectionEnd, float] = {}  # when last warned
+        #: The number of connections refused or closed, keyed by reason.
         self.ended = dict.fromkeys(ConnectionEnd, 0)
 
     @property
@@ -129,7 +129,10 @@ class ConnectionShares:
     def _limit_reached(
         self, key: str
     ) -> tuple[ConnectionEnd, Callable[[str], bool]] | None:
-        """Return the limit that a new connection exceeds, and the affected keys."""
+        """Return the limit that a new connection exceeds, if any.
+
+        Also return a predicate for the keys whose connections count toward that limit.
+        """
         places = self._places
         if key != _LOOPBACK:
             unreserved = max(places.total - places.reserved, 1)
@@ -143,7 +146,11 @@ class ConnectionShares:
         return None
 
     def _unused(self, is_affected: Callable[[str], bool]) -> SharedConnection | None:
-        """Return an unused connection from the address that has the most."""
+        """Return the affected connection to close first, or None if all are in use.
+
+        Connections that have sent no complete request come first, followed by those
+        from the address with the most connections.
+        """
         unused = [
             (connection.was_used, -self._counts[key], age, connection)
             for age, (connection, key) in enumerate(self._keys.items())
@@ -176,7 +183,7 @@ class ConnectionShares:
 
 
 class InvalidRequests:
-    """Counts requests that are not HTTP or request an upgrade; logs once a minute."""
+    """Counts upgrade requests and requests that are not HTTP; logs once a minute."""
 
     def __init__(self) -> None:
         """Start at zero."""

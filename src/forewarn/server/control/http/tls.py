@@ -1,4 +1,4 @@
-"""TLS for the control plane: its certificate, tested once before clients see it."""
+"""TLS for the control plane, whose certificate is tested before clients see it."""
 
 import ssl
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ def _check_pem(name: str, mark: str, noun: str) -> None:
 
 
 def _try_handshake(context: ssl.SSLContext, certificate: str) -> None:
-    """Shake hands with a client that trusts the certificate but checks its dates."""
+    """Test `context` with a client that trusts the certificate but checks its dates."""
     client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client_context.check_hostname = False
     client_context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

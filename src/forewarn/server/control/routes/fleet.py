@@ -271,7 +271,7 @@ def _vm_columns(
 
 
 def _parse_named(body: bytes, name: str) -> Mapping[str, object]:
-    """Parse a body with no name, or with the same name as the path."""
+    """Parse a body whose name, if any, must match the name in the path."""
     table = parse_json(body) if body.strip() else {}
     if not isinstance(table, dict):
         raise InvalidInput("the body must be a JSON object")

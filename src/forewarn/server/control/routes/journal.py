@@ -1,8 +1,8 @@
 """The journal (/v1/journal), its stream (/v1/stream) and the report (/v1/report).
 
 Side events of the stream report the clock, active faults, and limited tokens and VMs.
-They are not in the journal, so these events have no id: a client that reconnects
-receives them again.
+They are not in the journal and therefore have no ID. A client that reconnects receives
+them again.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ from forewarn.server.metadata.limits import LimitedVm
 
 router = APIRouter(tags=["journal"], route_class=ViewRoute)
 
-_MAX_VALUES = 100  # of one parameter
+_MAX_VALUES = 100  # per parameter
 _BATCH = 100  # entries sent at once by a stream
 _STEP = 500  # entries that a stream reads before other streams get a turn
 _KEEP_ALIVE = 15.0  # seconds between keep-alives
@@ -60,14 +60,14 @@ _MAX_LIMITED = 3  # VMs in a side event
 class SideEvent(StrEnum):
     """Kinds of events in the stream that are not journal entries."""
 
-    #: The time: with each keep-alive and whenever a manual clock moves.
+    #: The time, sent with each keep-alive and whenever a manual clock moves.
     CLOCK = "clock"
-    #: The active faults, whenever they change.
+    #: The active faults, sent whenever they change.
     FAULTS = "faults"
     #: Tokens with refused requests in the last five minutes, and VMs with refused
     #: requests in the last hour.
     LIMITS = "limits"
-    #: Problems and warnings, as in /readyz, whenever they change.
+    #: Problems and warnings, as in /readyz, sent whenever they change.
     HEALTH = "health"
 
 
@@ -277,7 +277,7 @@ class SideEvents:
         self._sent: dict[SideEvent, object] = {}
 
     def changed(self) -> Iterator[str]:
-        """Yield the events that changed since they were last sent; at first, all."""
+        """Yield events that changed since they were last sent; at first, yield all."""
         for name in self._also:
             view, identity = self._view(name)
             if name not in self._sent or self._sent[name] != identity:
@@ -290,7 +290,7 @@ class SideEvents:
             yield _side_event_text(SideEvent.CLOCK, clock_view(self._engine))
 
     def _view(self, name: SideEvent) -> tuple[Json, object]:
-        """Return an event, and the part of it that causes a resend when it changes."""
+        """Return an event's data, and the part of it whose changes cause a resend."""
         if name is SideEvent.CLOCK:
             view = clock_view(self._engine)
             return view, view["now"] if view["clock"] == "manual" else None
@@ -387,7 +387,7 @@ async def _follow(
     position: int,
     side_events: SideEvents,
 ) -> AsyncIterator[str]:
-    """Yield what `read` finds after a position, until it returns None."""
+    """Yield the text and side events after `position`, until `read` returns None."""
     bell = streams.join()
     try:
         yield ": the journal of forewarn\n\n" + "".join(side_events.changed())
@@ -411,7 +411,7 @@ async def _follow(
 
 
 def _text(page: SearchPage, position: int) -> str:
-    """Return the entries after a position, and the position where clients resume."""
+    """Return the page as event text, including the position where clients resume."""
     texts = []
     for entry in page.entries:
         view, position = entry_view(entry), entry.position

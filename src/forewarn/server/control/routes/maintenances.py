@@ -213,7 +213,7 @@ def _events_page(
     after: str | None,
     limit: int,
 ) -> list[tuple[str, Maintenance, Event]]:
-    """Return events after the cursor, which names maintenance and an event in it."""
+    """Return events after the cursor, which names an operation and an event."""
     first, _, skipped = (after or "0.0").partition(".")
     position, skip = parse_number(first), parse_number(skipped or "0")
     begin = position - 1 if skip else position

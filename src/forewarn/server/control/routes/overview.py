@@ -27,7 +27,7 @@ from forewarn.server.control.context import (
 router = APIRouter(tags=["maintenances"], route_class=ViewRoute)
 
 _MAX_IDS = 100  # ids
-_ENDED = "e"  # prefix of the cursor of pages of ended operations
+_ENDED = "e"  # cursor prefix for pages of ended operations
 
 _Id = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=255)]] | None,

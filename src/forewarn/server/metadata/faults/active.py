@@ -1,8 +1,9 @@
-"""Active faults, and the choice of the fault that applies to a request; pure.
+"""Active faults, and the choice of the fault that applies to a request.
 
 1. Only the metadata loop changes the faults. Any thread may copy the list, because its
    items are replaced and never changed.
-2. The time is passed as `now`, in seconds of real time.
+2. The module does no I/O and reads no clock. Callers pass the time as `now`, in seconds
+   of real time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,13 +27,16 @@ class ActiveFault:
     id: str
     fault: Fault
     set_by: str
-    set_at: datetime  # by the service's clock
+    set_at: datetime  # according to the service's clock
     until: float | None  # None if it lasts until cleared
     left: int | None  # requests that it still applies to; None if unlimited
     called: frozenset[str] = frozenset()  # VMs that have made their first call
 
     def applies_to(self, vm: str, *, is_read: bool, now: float) -> bool:
-        """Return whether it applies to a request from `vm`; ignore its probability."""
+        """Return whether the fault matches a request from `vm`.
+
+        The fault's probability is not considered.
+        """
         fault = self.fault
         if self.until is not None and now >= self.until:
             return False
@@ -48,14 +52,14 @@ class ActiveFaults:
     """All active faults, in creation order."""
 
     def __init__(self, chance: Callable[[], float]) -> None:
-        """Start without faults; `chance` draws numbers from 0 to 1."""
+        """Start without faults; `chance` returns random numbers from 0 to 1."""
         self._chance = chance
         self._active: dict[str, ActiveFault] = {}
         self._last_id = 0
         self._hits: dict[FaultKind, int] = {}  # requests to which it was applied
 
     def add(self, fault: Fault, now: float, *, by: str, at: datetime) -> ActiveFault:
-        """Activate `fault` after the faults that are already active."""
+        """Add `fault` after the faults that are already active."""
         check_fault(fault)
         self._last_id += 1
         active = ActiveFault(
@@ -101,7 +105,10 @@ class ActiveFaults:
         return [*dict.fromkeys(active.fault.kind.value for active in self.all())]
 
     def counts(self) -> Mapping[FaultKind, int]:
-        """Return the affected requests by kind; safe to call from any thread."""
+        """Return the number of affected requests, keyed by kind of fault.
+
+        It is safe to call this from any thread.
+        """
         return self._hits.copy()
 
     def _is_drawn(self, fault: Fault) -> bool:

@@ -63,14 +63,17 @@ class ObservedRequest:
     def __init__(
         self, fault: Fault | None, frozen: dict[str, CachedDocument], *, is_read: bool
     ) -> None:
-        """Apply `fault`, if any; `frozen` contains a stale fault's documents, by VM."""
+        """Apply `fault`, if any.
+
+        `frozen` contains the documents of a stale fault, keyed by VM.
+        """
         self.fault = fault
         self.frozen = frozen
         self.since = time.monotonic()
         self.late: LateResponse | None = None  # None if the response is not delayed
         self.timer: TimerHandle | None = None  # of `late`
         self._is_read = is_read
-        # Until it is used up.
+        # Cleared once the delay has been used.
         self._has_delay = fault is not None and fault.kind.trait is FaultTrait.DELAY
 
     @property
@@ -81,7 +84,7 @@ class ObservedRequest:
     def begin(
         self, *, may_wait: bool
     ) -> Response | LateResponse | BrokenResponse | None:
-        """Return what happens before the request is handled, if anything."""
+        """Return what replaces or delays the handling of the request, if anything."""
         if self.fault is not None and self.fault.kind in _REPLACEMENTS:
             return _REPLACEMENTS[self.fault.kind](self.fault)
         if self._is_read and self._is(FaultKind.RESET):
@@ -123,7 +126,7 @@ class ObservedRequest:
         return self.fault is not None and self.fault.kind is kind
 
     def _late(self, response: bytes | None) -> LateResponse | None:
-        """Return the delay the first time, or None if there is none left."""
+        """Return a `LateResponse` if the fault's delay has not been used yet."""
         has_delay, self._has_delay = self._has_delay, False
         if self.fault is None or not has_delay:
             return None
@@ -154,7 +157,7 @@ class FaultInjector:
         self._on_change = on_change
         self._wake = wake
         self._release_held = release_held
-        # Frozen documents by VM, for each fault.
+        # Frozen documents, keyed by fault ID and then by VM.
         self._stale: dict[str, dict[str, CachedDocument]] = {}
 
     def add(self, fault: Fault, *, by: str, at: datetime) -> ActiveFault:
@@ -215,7 +218,7 @@ class FaultInjector:
 
 
 def _freeze(entries: Sequence[VmEntry]) -> dict[str, CachedDocument]:
-    """Return copies of the documents of `entries`, by VM, without waiters."""
+    """Return copies of the documents of `entries`, keyed by VM, without waiters."""
     copies = {entry.cached: copy.copy(entry.cached) for entry in entries}
     for frozen in copies.values():
         frozen.waiters = {}

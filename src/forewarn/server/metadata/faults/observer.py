@@ -1,4 +1,4 @@
-"""Request observer for rehearsals: what it sees, and when it is notified."""
+"""Observers of requests during a rehearsal, and the records that they receive."""
 
 import time
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class RequestObserver(Protocol):
     """Observes all requests. Calls come from the metadata loop and must be short."""
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
-        """Respond to a request for the rehearsal itself; return None for others."""
+        """Respond to a request meant for the rehearsal; return None for any other."""
 
     def started(self, vm: str | None, at: float) -> None:
         """Record the arrival of a request, which may then be held."""
@@ -47,7 +47,10 @@ def request_record(
     since: float,
     fault: str | None = None,
 ) -> RequestRecord:
-    """Return the outcome of `request` from `vm`; a broken `response` is empty."""
+    """Return the record of a request from `vm`, which arrived at `since`.
+
+    `response` is empty if the connection was broken instead.
+    """
     versions = [value for name, value in request.query if name.lower() == "api-version"]
     return RequestRecord(
         at=time.monotonic(),

@@ -44,7 +44,7 @@ class InstrumentedPlane(MetadataPlane):
         chance: Callable[[], float] = random,
         on_faults: Callable[[], None] = lambda: None,
     ) -> None:
-        """Report all requests to `observer`, and draw faults using `chance`.
+        """Report all requests to `observer`; apply faults at random using `chance`.
 
         `on_faults` is called when the active faults have changed.
         """

@@ -254,7 +254,7 @@ class MetadataConnection(asyncio.Protocol):
     def approved(
         self, problem: Exception | None, delay: EnabledState | None = None
     ) -> None:
-        """Respond to an approval once the group of `delay` is enabled."""
+        """Respond to an approval after the group of `delay`, if any, is enabled."""
         if self._http.state is not ConnectionState.BUSY:
             return
         response = Response(200) if problem is None else _failure(problem)

@@ -1,11 +1,11 @@
 """HTTP/1.1 state machine for one metadata connection, without I/O: bytes in, bytes out.
 
 1. Parsing is strict, because a lenient parser invites request smuggling.
-2. Responses are sent in the order of their requests. While one is deferred, later
-   requests wait in the buffer.
-3. A request that repeats the bytes of an earlier one is not parsed again. Pollers send
-   only such requests.
-4. Every call does a bounded amount of work, called a turn. If more has arrived,
+2. Responses are sent in the order of their requests. While a response is deferred,
+   later requests wait in the buffer.
+3. A request that repeats the bytes of an earlier request is not parsed again. Pollers
+   send only such requests.
+4. Every call does a bounded amount of work, called a turn. If more input has arrived,
    `is_behind` is set, and the caller continues with `proceed` after serving others.
 """
 
@@ -43,8 +43,8 @@ _MAX_CACHED_HEAD = 1024  # bytes
 # Chunked bodies (`Transfer-Encoding: chunked`); RFC 9112, 7.1.
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
-#: Without the spaces around `;` and `=` that RFC 9112 tolerates, because others reject
-#: them.
+#: Without the spaces around `;` and `=` that RFC 9112 tolerates, because other
+#: parsers reject them.
 _EXTENSION = rb";%s(?:=(?:%s|%s))?" % (_TOKEN, _TOKEN, _QUOTED)
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,20})(?:%s)*" % _EXTENSION)
 _TRAILER = re.compile(rb"(%s):[\t -~\x80-\xff]*" % _TOKEN)
@@ -89,9 +89,10 @@ class Application(Protocol[_Covariant]):
 class HeadCache:
     """Cache of parsed heads, which are a pure function of their bytes.
 
-    Heads with an ETag are used until the document changes, then never again. There are
-    therefore two generations. When a head is used, it moves to the new generation. The
-    old generation is dropped when the new one is full or a minute old.
+    A head with an ETag is no longer used once the document has changed, so unused heads
+    must be dropped. The cache keeps a new and an old generation. When a head is used,
+    it moves to the new generation. The old generation is dropped when the new
+    generation is full or a minute old.
     """
 
     def __init__(self) -> None:
@@ -111,7 +112,7 @@ class HeadCache:
         return request
 
     def drop_unused(self) -> None:
-        """Drop heads not used since the last call, and start a generation."""
+        """Drop heads not used since the last call, and start a new generation."""
         self._old, self._new, self.whole = self._new, {}, {}
 
     def _store(self, head: bytes, request: Request) -> None:
@@ -221,7 +222,10 @@ class Http1Connection(Generic[_Deferred]):
         return self._application.refuse(response, is_head=is_head)
 
     def proceed(self) -> bytes:
-        """Process bytes that have arrived, for one turn; return the bytes to write."""
+        """Process bytes that have already arrived; return the bytes to write.
+
+        A call processes at most one turn's worth.
+        """
         written: list[bytes] = []
         left = _MAX_WRITTEN
         self.is_behind = False

@@ -21,7 +21,7 @@ class Listener:
         sockets: Sequence[socket.socket],
         make_protocol: Callable[[], asyncio.Protocol],
     ) -> None:
-        """Accept on the bound `sockets`; call `make_protocol` for each connection."""
+        """Accept connections on bound `sockets`; call `make_protocol` for each one."""
         for bound_socket in sockets:  # accepted sockets inherit it
             bound_socket.setsockopt(
                 socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER

@@ -29,8 +29,8 @@ _ADDRESS = rf"(?i:http)://(?![/?:]|\Z)(?:{_IPV6}|{_NAME})(?::[0-9]*)?(?=[/?]|\Z)
 _TARGET = re.compile(rf"(?:{_ADDRESS}|(?=/))([^?#]*)(?:\?([^#]*))?")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 _MAX_PARAMETERS = 100  # each costs more to parse than to send
-#: Sent by browsers and not controllable by pages. Of `Sec-Fetch-...`, only this one,
-#: because the fetch function in Node sends Sec-Fetch-Mode.
+#: Sent by browsers and not controllable by pages. Other `Sec-Fetch-...` headers
+#: are not listed, because Node's fetch function sends Sec-Fetch-Mode.
 _PAGE_HEADERS = frozenset({"origin", "sec-fetch-site"})
 _LENGTH = re.compile(r"[0-9]{1,20}")
 #: One element of a list; a comma between quotes is not a separator.

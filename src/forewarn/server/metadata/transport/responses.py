@@ -53,10 +53,10 @@ def error(status: int, text: str, **headers: str) -> Response:
 
 
 class ResponseHead:
-    """The first lines of every response within one second."""
+    """The first lines of all responses sent within the same second."""
 
     def __init__(self, now: datetime, clock: str, faults: Sequence[str] = ()) -> None:
-        """Show `now`, active `faults`, and any `clock` except the system clock."""
+        """Show `now`, active `faults`, and `clock` unless it is the system clock."""
         self.now = now
         common = f"Server: forewarn\r\nDate: {rfc1123(now)}\r\n"
         if clock != "system":
@@ -87,10 +87,10 @@ class ResponseHead:
 
 
 def tail(tag: str, body: bytes) -> bytes:
-    """Return the part of a 200 that changes only with the document."""
+    """Return the part of a 200 response that changes only with the document."""
     return f'ETag: "{tag}"\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body
 
 
 def not_modified_tail(tag: str) -> bytes:
-    """Return the part of a 304 that changes only with the document."""
+    """Return the part of a 304 response that changes only with the document."""
     return f'ETag: "{tag}"\r\n\r\n'.encode()
