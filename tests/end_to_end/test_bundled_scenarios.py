@@ -41,7 +41,9 @@ def test_a_plain_handler_that_polls_passes(name: str) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", ["concurrent-events", "scale-in", "silence"])
+@pytest.mark.parametrize(
+    "name", ["concurrent-events", "scale-in", "incarnation-restart"]
+)
 def test_a_rehearsal_is_reproducible(name: str) -> None:
     first, second = (
         rehearse(parser.load_scenario(name), command_of(good)) for _ in range(2)

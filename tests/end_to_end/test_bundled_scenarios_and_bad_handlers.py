@@ -18,7 +18,7 @@ CAUGHT = {
     "spot-eviction": (clients.polls_once_a_minute, "batch_0 sent its last request"),
     "scale-in": (clients.approves_everything, "another was approved by workers_0"),
     "concurrent-events": (clients.looks_at_the_first_event, "but no approval"),
-    "silence": (clients.trusts_the_incarnation, "but no approval of after"),
+    "incarnation-restart": (clients.trusts_the_incarnation, "but no approval of after"),
     "outage": (clients.ends_when_refused, "ended with exit code 1"),
 }
 

@@ -18,10 +18,10 @@ NAMES = [
     "degraded-hardware",
     "host-failure",
     "host-maintenance",
+    "incarnation-restart",
     "live-migration",
     "outage",
     "scale-in",
-    "silence",
     "spot-eviction",
     "user-reboot",
     "user-redeploy",
@@ -57,7 +57,7 @@ def test_file_is_preferred_to_a_bundled_name(
     assert parser.find_scenario("outage.toml") == Path(
         "outage.toml"
     )  # the file does not exist
-    assert parser.find_scenario("./silence") == Path("silence")
+    assert parser.find_scenario("./scale-in") == Path("scale-in")
 
 
 def test_unknown_name_is_refused_with_a_suggestion() -> None:
