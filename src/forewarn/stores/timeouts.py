@@ -1,7 +1,7 @@
 """Timeouts for blocking operations.
 
-One thread monitors all operations. To abort one, it calls a function that makes the
-operation fail where it hangs, for example by closing its connection.
+One thread monitors all operations. To abort an operation, the thread calls a function
+that forces it to fail, for example by closing its connection.
 """
 
 from collections.abc import Callable, Iterator

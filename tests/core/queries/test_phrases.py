@@ -100,7 +100,7 @@ TEXTS: list[tuple[f.Fact, str]] = [
     ),
     (
         f.Withdrawn(at=NOON, maintenance="m0", event="e0", group="web"),
-        "withdrawn for group web: all its VMs have left",
+        "withdrawn for group web: all affected VMs have left the fleet or the host",
     ),
     (f.Started(at=NOON, maintenance="m0"), "started"),
     (f.WorkBegan(at=NOON, maintenance="m0", attempt=2), "driver called (attempt 2)"),
@@ -159,7 +159,7 @@ TEXTS: list[tuple[f.Fact, str]] = [
     ),
     (
         f.AccessRefused(at=NOON, refusals=(RefusedToken(address="::1", attempts=1),)),
-        "1 request with an invalid token rejected (::1)",
+        "rejected 1 request with an invalid token (::1)",
     ),
 ]
 

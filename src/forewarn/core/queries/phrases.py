@@ -178,7 +178,7 @@ def _access_refused(fact: f.AccessRefused) -> str:
     total = sum(refusal.attempts for refusal in fact.refusals)
     addresses = join_names([refusal.address for refusal in fact.refusals])
     requests = count(total, "request")
-    return f"{requests} with an invalid token rejected ({addresses})"
+    return f"rejected {requests} with an invalid token ({addresses})"
 
 
 def _by(actor: str | None, otherwise: str = "automatically") -> str:
@@ -209,7 +209,8 @@ _TEXTS: Mapping[type[f.Fact], Callable[[Any], str]] = {  # Any: one kind each
         f"no longer affects {join_names(fact.vms)}, which left the fleet or the host"
     ),
     f.Withdrawn: lambda fact: (
-        f"withdrawn for group {fact.group}: all its VMs have left"
+        f"withdrawn for group {fact.group}: all affected VMs have left the fleet"
+        " or the host"
     ),
     f.Started: lambda _: "started",
     f.WorkBegan: lambda fact: f"driver called (attempt {fact.attempt})",

@@ -22,7 +22,7 @@ class StoryLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """The history of a maintenance operation, and its notice."""
+    """The history of a maintenance operation with the notice given and used."""
 
     notice_given_seconds: int  # from the announcement to NotBefore
     notice_used_seconds: int | None  # until the start; None if it has not started

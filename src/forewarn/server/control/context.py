@@ -193,7 +193,7 @@ class ViewRoute(APIRoute):
     def __init__(
         self, path: str, endpoint: Callable[..., object], **options: Any
     ) -> None:
-        """Use the `response_model` option only to describe the response."""
+        """Create a route whose `response_model` only documents the response."""
 
         @wraps(endpoint)
         def respond(**values: object) -> Response:

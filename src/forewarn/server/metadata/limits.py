@@ -111,7 +111,7 @@ class TurnQueue:
         call_later: Callable[[float, Callable[[], None]], object],
         is_writing: Callable[[], bool],
     ) -> None:
-        """Start each round with the event loop's `call_later`."""
+        """Create an empty queue that schedules rounds with the loop's `call_later`."""
         self._call_later = call_later
         self._is_writing = is_writing
         self._waiting: dict[str, dict[TurnTaker, None]] = {}  # by caller, in order
@@ -127,7 +127,7 @@ class TurnQueue:
         return self._admitted[caller] <= _OUT_OF_TURN and caller not in self._waiting
 
     def add(self, connection: TurnTaker, caller: str) -> None:
-        """Give `connection` a turn after those of `caller` that are already waiting."""
+        """Queue `connection` for a turn behind the caller's waiting connections."""
         waiting = self._waiting.setdefault(caller, {})
         self.deferred += connection not in waiting
         waiting[connection] = None

@@ -209,7 +209,7 @@ class InvalidRequests:
 
 
 def _key_of(address: str) -> str:
-    """Return the caller that a connection counts toward; loopback is one caller."""
+    """Return the caller whose share a connection uses; loopback is a single caller."""
     network = caller_network(address)
     try:
         return _LOOPBACK if ip_address(network).is_loopback else network

@@ -1,7 +1,7 @@
 """Metadata-plane responses as bytes.
 
 The head changes every second, and the tail changes with the document. They are prepared
-separately, so that a response consists of a few pieces joined together.
+separately, so building a response only requires joining a few pieces.
 """
 
 import json
