@@ -88,7 +88,7 @@ def make_app(
 
 
 def in_public(app: FastAPI, names: AllowedHosts) -> ASGIApp:
-    """Restrict `app` to requests for `names`, and add security headers.
+    """Restrict `app` to requests for `names` and add security headers.
 
     This wraps the whole application, because middleware inside the application does not
     see the responses to unexpected errors.

@@ -76,12 +76,12 @@ def is_arm(path: str) -> bool:
 
 
 def status_of(error: Exception) -> int:
-    """Return the status code for `error`; unexpected errors are 500."""
+    """Return the status code for `error`, which is 500 for unexpected errors."""
     return next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
 
 
 def retry_headers(error: Exception) -> Mapping[str, str]:
-    """Return the headers that show when to retry after `error`, if that helps."""
+    """Return the headers that show when to retry after `error`, if a retry may help."""
     if isinstance(error, StoreDamaged):
         return {}
     if isinstance(error, Throttled):

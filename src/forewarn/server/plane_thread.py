@@ -13,7 +13,10 @@ class PlaneThread:
     """A thread that runs an event loop until stopped."""
 
     def __init__(self, name: str, run: Callable[[Callable[[], None]], None]) -> None:
-        """Prepare to call `run`, which calls its argument once the plane is ready."""
+        """Create a thread that calls `run`.
+
+        `run` must call its argument once the plane is ready.
+        """
         self._run_plane = run
         self._has_started = Event()  # or failed to
         self._failure: BaseException | None = None  # None unless the start failed
@@ -34,7 +37,7 @@ class PlaneThread:
             raise self._failure
 
     def stop(self, end: Callable[[], object]) -> None:
-        """Call `end` to end the plane, and wait for the thread."""
+        """Call `end` to end the plane and wait for the thread."""
         self._is_stopping = True
         if self._thread.is_alive():
             end()

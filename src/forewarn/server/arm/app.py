@@ -60,7 +60,7 @@ class ArmApp:
         self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond, or pass the request to `app`."""
+        """Respond to an ARM request; pass any other request to `app`."""
         if not is_arm(scope["path"]):
             await self._app(scope, receive, send)
             return

@@ -66,7 +66,7 @@ def find_set(
 
 
 def find_named_vm(request: ArmRequest, snapshot: Snapshot) -> ArmVm:
-    """Return the VM that the path names, whether or not it is in a scale set."""
+    """Return the VM that the path names, standalone or in a scale set."""
     path = request.path
     if not path.instance:
         return find_machine(request, snapshot, path.vm)

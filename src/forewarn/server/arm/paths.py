@@ -41,7 +41,7 @@ MEMBER = f"{SCALE_SET}/virtualmachines/{{instance}}"
 AVAILABILITY_SET = f"{_SOME}/availabilitysets/{{group}}"
 #: A long-running operation.
 OPERATION = f"{_ALL}/locations/{{location}}/operations/{{operation}}"
-#: The events that a resource sees, and one of them.
+#: The events that a resource sees, and a single event.
 EVENTS = f"{_EVENTS}/scheduledevents"
 EVENT = f"{EVENTS}/{{event}}/acknowledge"
 

@@ -23,7 +23,7 @@ class ArmError(HTTPException):
         code: str | None = None,  # None for the usual code of `status`
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Refuse a request with this HTTP `status`."""
+        """Create an error that refuses a request with this HTTP `status`."""
         super().__init__(status, message, dict(headers or {}))
         self.code = code
 

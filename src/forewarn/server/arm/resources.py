@@ -27,7 +27,7 @@ _PROVISIONING: Mapping[EventType, str] = {
     EventType.PREEMPT: "Deleting",
     EventType.TERMINATE: "Deleting",
 }
-#: A VM's power states: while the driver acts on it, and then until the event ends.
+#: A VM's power states: during the driver's action, and then until the event ends.
 _ACTED_ON: Mapping[EventType, tuple[str, str]] = {
     EventType.FREEZE: ("running", "running"),
     EventType.REBOOT: ("starting", "running"),
@@ -51,7 +51,7 @@ _DISPLAY_STATUS: Mapping[str, str] = {
 }
 
 
-#: Shown for a VM without a known location. Its path may name any location.
+#: Shown for a VM without a known location, whose path may name any location.
 ANYWHERE = "global"
 _ANY_RESOURCE_GROUP = "default"
 

@@ -62,7 +62,7 @@ class Services:
     sources: MetricSources
 
 
-# Dependencies are coroutines, because FastAPI would run functions in pool threads.
+# Dependencies are coroutines, because FastAPI would run functions in worker threads.
 
 
 async def _get_services(request: Request) -> Services:
@@ -166,8 +166,8 @@ Body = Annotated[bytes, Depends(_raw_body)]  # parsed outside the event loop
 class BoundedRequest(Request):
     """A request whose body takes little time on the event loop.
 
-    A large body is parsed in a thread. An object with too many keys is refused without
-    validation, because pydantic would create an error for each key.
+    A large body is parsed in a worker thread. An object with too many keys is refused
+    without validation, because pydantic would create an error for each key.
     """
 
     async def json(self) -> Any:
@@ -181,7 +181,7 @@ class BoundedRequest(Request):
 
 
 async def _run(function: Callable[[bytes], _T], body: bytes) -> _T:
-    """Call `function` with a body, using a thread if the body is large."""
+    """Call `function` with a body, in a worker thread if the body is large."""
     if len(body) > _SMALL:
         return await run_in_threadpool(function, body)
     return function(body)

@@ -79,7 +79,7 @@ def _http(request: Request, error: Exception) -> Response:
 
 
 def _allowed_methods(request: Request, allow: str) -> Sequence[str]:
-    """Return a path's methods; `allow` lists the methods of only one of its routes."""
+    """Return the methods of all routes of a path; `allow` covers a single route."""
     requested, paths = request.url.path, request.app.openapi()["paths"]
     matching = [
         path

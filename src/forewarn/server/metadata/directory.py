@@ -45,7 +45,7 @@ class EnabledState:
     __slots__ = ("group", "head", "is_newly_enabled", "last_request")
 
     def __init__(self, group: Group) -> None:
-        """Start with the stored state of `group`."""
+        """Initialize from the stored state of `group`."""
         self.group = group
         self.last_request: datetime | None = None  # None if never
         # Used for the last request; None before the first request.
@@ -78,7 +78,7 @@ class CachedDocument:
     __slots__ = ("document", "group_state", "not_modified", "tag", "tails", "waiters")
 
     def __init__(self, view: AudienceView, group_state: EnabledState) -> None:
-        """Cache the document in `view` for an audience of the group."""
+        """Create a cache with the document in `view` for an audience of the group."""
         self.group_state = group_state
         self.waiters: dict[Waiter, None] = {}  # in order of arrival
         self.update(view)
@@ -93,19 +93,19 @@ class CachedDocument:
         }
 
     def tail(self, version: ApiVersion, date_form: DateForm | None) -> bytes:
-        """Return the document's bytes in `version`, and cache them."""
+        """Return the document's bytes in `version`, which are cached."""
         encoded = tail(self.tag, encode(self.document, version, date_form))
         self.tails[version.name] = encoded
         return encoded
 
 
 class VmEntry:
-    """One VM on the metadata plane, and what it was last shown."""
+    """A VM on the metadata plane, with the document that it was last shown."""
 
     __slots__ = ("cached", "last_request", "seen", "seen_tag", "seen_version", "vm")
 
     def __init__(self, vm: VM, cached: CachedDocument) -> None:
-        """Serve the document in `cached` to `vm`."""
+        """Create an entry for `vm`, which sees the document in `cached`."""
         self.vm = vm
         self.cached = cached
         self.last_request: datetime | None = None  # None if not since startup
@@ -118,7 +118,7 @@ class Directory:
     """All VMs by name and by address."""
 
     def __init__(self, *, is_open: bool, default_vm: str | None = None) -> None:
-        """Start empty; if `is_open`, clients may choose which VM they are."""
+        """Create an empty directory; if `is_open`, clients may choose their VM."""
         self.is_open = is_open
         self.outages: list[Outage] = []
         self._default_vm = default_vm
@@ -139,7 +139,7 @@ class Directory:
         return entry
 
     def caller(self, address: str) -> str | None:
-        """Return the caller that connections from `address` count toward, if any."""
+        """Return the caller to which connections from `address` belong, if any."""
         entry = self._by_address.get(address)
         if entry is not None:
             return entry.vm.name
@@ -190,7 +190,7 @@ class Directory:
                 del self._documents[name]  # its VMs have moved or are gone
 
     def _drop_own_document(self, entry: VmEntry | None) -> None:
-        """Drop the document of a VM that leaves its group, unless others share it."""
+        """Drop a leaving VM's own document, unless other VMs share the document."""
         if entry is None or not entry.cached.group_state.group.isolated:
             return
         name = audience_name(entry.cached.group_state.group, entry.vm.name)

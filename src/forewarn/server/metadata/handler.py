@@ -57,14 +57,14 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnableFirst(Deferred):
-    """Enable the group, which is disabled, and then handle the request."""
+    """Enable the disabled group and then handle the request."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproveFirst(Deferred):
-    """Approve the events, and then send an empty response."""
+    """Approve the events and then send an empty response."""
 
     group: str
     vm: str
@@ -105,10 +105,11 @@ class MetadataHandler:
         takes_latest: bool = False,
         hosts: Set[str] = frozenset(),
     ) -> None:
-        """Serve from `directory`; `date_form` applies to version 2017-03-01.
+        """Create a handler that serves from `directory`.
 
-        The first response to a disabled group is delayed by `first_call_delay` seconds.
-        `hosts` contains the names of this service, as in `route`.
+        `date_form` applies to version 2017-03-01. The first response to a disabled
+        group is delayed by `first_call_delay` seconds. `hosts` contains the
+        names of this service, as in `route`.
         """
         self.directory = directory
         self.head = head
@@ -154,7 +155,7 @@ class MetadataHandler:
         return self.first_call_delay > 0 and group_state.is_newly_enabled
 
     def end_delay(self, group_state: EnabledState, *, has_waiters: bool) -> None:
-        """End a group's delay; `has_waiters` is whether requests waited for it."""
+        """End a group's delay; `has_waiters` tells whether requests waited."""
         group_state.is_newly_enabled = False
         if has_waiters:  # they poll until now, even if the clock has jumped by a day
             group_state.last_request = self.head.now
@@ -164,7 +165,7 @@ class MetadataHandler:
         self.refusals.add(limit, vm, self.head.now)
 
     def render(self, request: Request, response: Response) -> bytes:
-        """Render `response` to `request`, and count the response."""
+        """Render and count the `response` to `request`."""
         if request.labels is None:
             request.labels = labels_of(
                 request,
@@ -175,7 +176,7 @@ class MetadataHandler:
         return self.head.render(response, request.connection, is_head=request.is_head)
 
     def refuse(self, response: Response, address: str, *, is_head: bool) -> bytes:
-        """Render the last response on a connection, and count the response."""
+        """Render and count the last response on a connection."""
         self._admits(self.directory.find(address, None))
         self.counts.add(UNREAD, response.status)
         return self.head.render(response, CLOSE, is_head=is_head)
@@ -219,7 +220,7 @@ class MetadataHandler:
         return self._approve(request, entry, body, delay)
 
     def _admits(self, entry: VmEntry | None) -> bool:
-        """Count a VM's request; return False if it exceeds the rate."""
+        """Count a VM's request; return False if the VM exceeds its rate."""
         if self._rate is None or entry is None:
             return True
         return not self._rate.wait(entry.vm.name)

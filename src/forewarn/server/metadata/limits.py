@@ -56,7 +56,7 @@ class RateLimit:
         burst: float | None = None,
         max_callers: int | None = None,  # maximum number remembered; None for all
     ) -> None:
-        """Allow each caller `per_second` requests, using the time of `monotonic`."""
+        """Create a limit of `per_second` requests per caller, timed by `monotonic`."""
         self._per_second = per_second
         self._burst = max(per_second, 1.0) if burst is None else burst
         self._max_callers = max_callers
@@ -79,7 +79,7 @@ class RateLimit:
         """Forget the oldest caller if it may burst again or there are too many callers.
 
         Forgetting one caller per request is enough, because each request adds at most
-        one.
+        one caller.
         """
         oldest, (left, at) = next(iter(self._left.items()))
         is_full = left + (now - at) * self._per_second >= self._burst
@@ -156,7 +156,7 @@ class TurnQueue:
 
 
 class ApprovalQueue(Generic[_T]):
-    """Approvals waiting for a thread.
+    """Approvals waiting for a worker thread.
 
     Groups take turns, and so do the VMs in each group. A VM has at most two approvals
     here, including one in progress. Neither a VM nor a group with many VMs can
@@ -164,7 +164,7 @@ class ApprovalQueue(Generic[_T]):
     """
 
     def __init__(self, start: Callable[[_T], None], at_once: int) -> None:
-        """Begin approvals with `start`, up to `at_once` at a time."""
+        """Create a queue that begins approvals with `start`, `at_once` at a time."""
         self._start = start
         self._at_once = at_once
         self._in_progress: set[str] = set()  # VMs
@@ -238,7 +238,7 @@ class Refusals:
     """
 
     def __init__(self) -> None:
-        """Start at zero."""
+        """Initialize all counts to zero."""
         self.totals = dict.fromkeys(MetadataLimit, 0)
         self._by_vm: dict[str, LimitedVm] = {}  # most recently refused last
 
@@ -279,7 +279,7 @@ class ConnectionCeiling:
     """A connection limit that logs one warning when it is reached."""
 
     def __init__(self, limit: int, warning: str) -> None:
-        """Admit `limit` connections; log `warning` if there are more."""
+        """Initialize the ceiling from `limit` and the text of `warning`."""
         self._limit = limit
         self._warning = warning
         self.count = 0
@@ -307,7 +307,7 @@ class ConnectionLimits:
     """Connection limits: per caller, for all strangers together, and in total."""
 
     def __init__(self, *, per_vm: int, total: int) -> None:
-        """Admit `per_vm` connections per caller, and `total` overall.
+        """Create limits of `per_vm` connections per caller and `total` overall.
 
         Strangers may use one eighth of `total`, up to 1,024 connections.
         """

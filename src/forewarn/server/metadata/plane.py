@@ -77,7 +77,7 @@ class MetadataPlane:
         clock: Clock,
         limits: ConnectionLimits,
     ) -> None:
-        """Serve from `handler`, and write through `commands`."""
+        """Create a plane that serves from `handler` and writes through `commands`."""
         self.handler = handler
         self.head_cache = HeadCache()
         self.limits = limits
@@ -112,7 +112,7 @@ class MetadataPlane:
             raise
 
     def _start_pool(self) -> None:
-        """Start all threads now; a failure to start one later would lose a request."""
+        """Start all threads now, because a later failure would lose a request."""
         all_started = Barrier(_POOL)
         try:
             for _ in range(_POOL):
@@ -270,7 +270,7 @@ class MetadataPlane:
             asyncio.get_running_loop().call_soon(self._wake, rest)
 
     def _enable_groups(self) -> None:
-        """Enable groups in one batch; groups that poll meanwhile go into the next."""
+        """Enable a batch of groups; groups that poll meanwhile join the next batch."""
         if self._is_enabling or not self._disabled:
             return
         self._is_enabling = True

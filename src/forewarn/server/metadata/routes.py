@@ -1,10 +1,10 @@
-"""Routes of the metadata plane; a pure function of a request's head.
+"""Routes of the metadata plane, determined only by a request's head.
 
 Errors are detected in this order: X-Forwarded-For, a page in a browser, Host, the
 Metadata header, the path, the method, and the api-version.
 
 A page can make its own name resolve to this service (DNS rebinding) to read and approve
-events of the VM in which the browser runs. Browsers then send the page's name as Host,
+events of the VM in which the browser runs. Browsers then send the page's name as Host
 and send Origin with every POST. They may omit Origin and Sec-Fetch-Site from a GET.
 """
 
@@ -77,7 +77,7 @@ def route(
     takes_latest: bool = False,
     hosts: Set[str] = frozenset(),
 ) -> Route:
-    """Return the route of `request`; a pure function of its head.
+    """Return the route of `request`, determined only by the request's head.
 
     `counters`, keyed by version, count the responses that contain a document. `hosts`
     contains this service's names besides addresses and names without a dot; `*` means

@@ -44,7 +44,7 @@ class DocumentCount:
     __slots__ = ("not_modified", "ok")
 
     def __init__(self) -> None:
-        """Start at zero."""
+        """Initialize all counts to zero."""
         self.ok = 0
         self.not_modified = 0
 
@@ -53,7 +53,7 @@ class ResponseCounts:
     """Counts responses by route, api-version and status."""
 
     def __init__(self) -> None:
-        """Start at zero."""
+        """Initialize all counts to zero."""
         #: Keyed by version. Each parsed request for a document refers to its counter.
         self.documents: Mapping[str, DocumentCount] = {
             name: DocumentCount() for name in VERSIONS

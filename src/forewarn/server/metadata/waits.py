@@ -33,7 +33,7 @@ class LongPollTimer:
     """Releases held requests once they have waited long enough."""
 
     def __init__(self, loop: TimerLoop) -> None:
-        """Measure waits using the time of `loop`."""
+        """Create a timer that measures waits using the time of `loop`."""
         self._loop = loop
         # Keyed by the length of the wait. Waits of the same length end in the order in
         # which they began, so the first wait of each length ends next.
@@ -99,7 +99,7 @@ class FirstRequestDelay:
         handler: MetadataHandler,
         wake: Callable[[Sequence[Waiter]], None],
     ) -> None:
-        """Delay requests by the time configured in `handler`, and then call `wake`."""
+        """Initialize the delay from `handler`; `wake` is called when a delay ends."""
         self._loop = loop
         self._handler = handler
         self._wake = wake

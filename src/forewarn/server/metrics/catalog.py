@@ -3,7 +3,7 @@
 1. Labels are few and bounded: no VM names, event IDs or addresses. At most the first
    100 limited tokens are named.
 2. Counts are plain numbers. The counters and histograms in prometheus_client take twice
-   as long to collect, and 30 ms to import. If PROMETHEUS_MULTIPROC_DIR is set, all
+   as long to collect and 30 ms to import. If PROMETHEUS_MULTIPROC_DIR is set, all
    services in a process would share their counts.
 """
 
@@ -93,7 +93,7 @@ class Histogram:
     """Distributions of observed values, one for each combination of label values."""
 
     def __init__(self, bounds: Sequence[float], expected: Iterable[Labels]) -> None:
-        """Count values in buckets with the upper `bounds`, in ascending order."""
+        """Create buckets with the upper `bounds`, in ascending order."""
         self._bounds = bounds
         self._names = [*map(str, map(float, bounds)), "+Inf"]
         #: The number of values in each bucket, not cumulative, followed by the sum.
@@ -123,7 +123,7 @@ class ServiceMetrics:
     """
 
     def __init__(self) -> None:
-        """Start all counts at zero."""
+        """Create all metrics, with counts of zero."""
         self.lock = Lock()
         self.table: list[Metric] = []  # in output order
         self._define_service()

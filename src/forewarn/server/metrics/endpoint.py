@@ -1,7 +1,7 @@
 """The /metrics endpoint for Prometheus, and middleware that counts requests.
 
-A scrape writes nothing and works even while the store is unavailable. It runs in a pool
-thread, not on an event loop.
+A scrape writes nothing and works even while the store is unavailable. Scrapes run in a
+worker thread, not on an event loop.
 """
 
 import time
@@ -51,7 +51,10 @@ class MetricsEndpoint(Collector):
     """Reads all values once per scrape."""
 
     def __init__(self, sources: Callable[[], MetricSources], timeout: float) -> None:
-        """Read `sources`; wait at most `timeout` seconds for the store."""
+        """Create an endpoint that reads `sources`.
+
+        A scrape waits at most `timeout` seconds for the store.
+        """
         self._sources = sources
         self._store = SharedQuery(lambda: query_store(sources()))
         self._timeout = timeout

@@ -22,7 +22,7 @@ class MetricsReader:
     """Journal reader that updates the metrics."""
 
     def __init__(self, store: Store) -> None:
-        """Read the journal of `store`; counting starts when `open` is called."""
+        """Create a reader for the journal of `store`; call `open` to start counting."""
         self.metrics = ServiceMetrics()
         self._store = store
         self._lock = Lock()

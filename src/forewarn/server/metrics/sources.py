@@ -91,7 +91,7 @@ def scrape(sources: MetricSources, journal: JournalState | None) -> Scrape:
 
 
 def query_store(sources: MetricSources) -> JournalState:
-    """Count all facts in the journal, and read the store's state."""
+    """Count all facts in the journal and read the store's state."""
     sources.metrics_reader.catch_up()
     # Before the journal's own position, so that no reader appears to be ahead of it.
     reached = {
@@ -124,7 +124,7 @@ class SharedQuery(Generic[_T]):
     """Runs one query at a time; callers that arrive meanwhile share its result."""
 
     def __init__(self, query: Callable[[], _T]) -> None:
-        """Run `query`, which may hang."""
+        """Create a shared query that calls `query`, which may hang."""
         self._query = query
         self._lock = Lock()
         self._result: Future[_T] | None = None

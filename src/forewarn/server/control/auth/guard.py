@@ -54,7 +54,7 @@ class Guard:
     """Middleware that protects all paths that require a token."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
-        """Pass requests with a valid token to `app`; record rejected tokens."""
+        """Create middleware that passes requests with a valid token to `app`."""
         self._app = app
         self._services = services
         self._attempts = credentials.token_attempts()
@@ -150,7 +150,7 @@ class WorkTurns:
     def __init__(
         self, app: ASGIApp, services: Services, seconds: float = _LONGEST_WAIT
     ) -> None:
-        """Wrap `app`; refuse requests that get no slot within `seconds`.
+        """Create middleware for `app` that waits up to `seconds` for a slot.
 
         Request bodies must already be in memory.
         """

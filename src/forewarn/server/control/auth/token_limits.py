@@ -1,4 +1,4 @@
-"""Limits per token: how many concurrent requests and streams its holder may have.
+"""Limits per token: how many concurrent requests and streams a holder may have.
 
 1. Every token has the same limits, regardless of how many addresses or sessions use it.
    The admin token's limits are twice as high, so that an operator can work while others
@@ -82,12 +82,12 @@ class LimitedToken:
 
 
 class TokenLimits:
-    """Counts token holders' requests; used only on the control plane's loop."""
+    """Counts token holders' requests, only on the control plane's loop."""
 
     def __init__(
         self, shares: TokenShares, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """Enforce `shares`; `monotonic` returns real time in seconds."""
+        """Create limits from `shares`; `monotonic` returns real time in seconds."""
         self._shares = shares
         self._monotonic = monotonic
         self._active: Counter[tuple[str | None, TokenLimit]] = Counter()

@@ -1,4 +1,4 @@
-"""Work slots: limit how many requests from token holders run at once.
+"""Work slots, which limit how many requests from token holders run at once.
 
 All threads share one interpreter with the thread that serves VMs. Running work is
 therefore limited, not just open requests:
@@ -7,9 +7,9 @@ therefore limited, not just open requests:
    stream needs one for each read of the journal. Health checks need none.
 2. Each token has few slots, and all tokens except the admin token share a few more. The
    admin token has its own slots.
-3. Expensive reads have fewer slots than other work, and metrics have only one: see
-   `WorkKind`.
-4. Tokens take turns. Among a token's requests, the oldest one that may run goes next.
+3. Expensive reads have fewer slots than other work, and metrics have a single slot
+   (see `WorkKind`).
+4. Tokens take turns. Among a token's requests, the oldest that may run goes next.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _TOGETHER = {WorkKind.ORDINARY: 6, WorkKind.LARGE: 2, WorkKind.METRICS: 1}
 
 
 def slots_of(holder: TokenHolder) -> int:
-    """Return how many requests from `holder` run at once, regardless of their kind."""
+    """Return how many requests from `holder` can run at once, regardless of kind."""
     return (_ADMIN if holder.token is None else _OWN)[WorkKind.ORDINARY]
 
 
@@ -50,7 +50,7 @@ class WorkSlots:
     """Counts running work and queues the rest, on the control plane's loop only."""
 
     def __init__(self) -> None:
-        """Start with all slots free."""
+        """Create slots that are all free."""
         self._running: Counter[tuple[str | None, WorkKind]] = Counter()
         #: Running work of all tokens except the admin token.
         self._together: Counter[WorkKind] = Counter()
@@ -68,7 +68,7 @@ class WorkSlots:
         work: WorkKind,
         seconds: float | None = None,  # None to wait indefinitely
     ) -> bool:
-        """Take a slot; return False if none became free in time."""
+        """Take a slot; return False if no slot became free in time."""
         token = holder.token
         if self._has_slot(token, work):
             self._count(token, work, 1)
@@ -86,7 +86,7 @@ class WorkSlots:
         return False
 
     def leave(self, holder: TokenHolder, work: WorkKind) -> None:
-        """Release a slot, and start work that waits for it."""
+        """Release a slot and start waiting work."""
         self._count(holder.token, work, -1)
         while (turn := self._next_turn()) is not None:
             token, waiter = turn

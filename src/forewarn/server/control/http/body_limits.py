@@ -1,4 +1,4 @@
-"""Body limits: how large a request body may be, and how long it may take to arrive.
+"""Limits on the size of a request body and on the time it may take to arrive.
 
 A body is read completely before the application sees it, but only if the guard has
 accepted a token. Without a token, a body may contain only a few bytes; a larger body is

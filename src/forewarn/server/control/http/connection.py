@@ -8,10 +8,10 @@
 3. At most one read of a body is buffered until the application requests it. Nothing is
    buffered after the response.
 4. If a response is sent before the whole request has arrived, the connection is read
-   for a moment longer. Closing it with unread bytes would cause a reset, and the client
-   might not see the response.
+   for a moment longer. Closing the connection with unread bytes would cause a reset,
+   and the client might not see the response.
 5. A client that does not read its responses is disconnected.
-6. Requests that are not HTTP are counted, and logged once a minute.
+6. Requests that are not HTTP are counted and logged once a minute.
 
 uvicorn has no settings for these limits, and its protocol class is private. The version
 range in pyproject.toml has been tested, and a test shows what an upgrade breaks.
@@ -91,7 +91,7 @@ class ControlConnection(HttpToolsProtocol):
     def connection_made(  # type: ignore[override]  # uvicorn's signature
         self, transport: asyncio.Transport
     ) -> None:
-        """Start, unless there are too many connections."""
+        """Start serving, unless there are too many connections."""
         super().connection_made(transport)
         self._is_made = True
         if self._handshake is None and not self.enter(self._address):
@@ -120,7 +120,7 @@ class ControlConnection(HttpToolsProtocol):
         self.shares.leave(self)
 
     def shake_hands(self, handshake: asyncio.Task[None]) -> None:
-        """Start the TLS handshake, after `enter`."""
+        """Start the TLS handshake of a connection counted by `enter`."""
         self._handshake = handshake
 
     def drop(self) -> None:
@@ -133,8 +133,8 @@ class ControlConnection(HttpToolsProtocol):
     def shutdown(self) -> None:
         """Prepare to stop without waiting for a body.
 
-        A client has only a short time left to read its response. Without these
-        limits, uvicorn would cancel the request later and log a traceback.
+        A client has only a short time left to read its response. Otherwise,
+        uvicorn would cancel the request later and log a traceback.
         """
         super().shutdown()
         if self.flow.write_paused:
@@ -340,7 +340,7 @@ class ControlConnection(HttpToolsProtocol):
 def control_connection(
     shares: ConnectionShares, timeouts: ConnectionTimeouts, invalid: InvalidRequests
 ) -> type[ControlConnection]:
-    """Return a connection class for uvicorn whose instances share these objects."""
+    """Return a uvicorn connection class whose instances share these objects."""
     attributes = {"shares": shares, "timeouts": timeouts, "invalid": invalid}
     return type("LimitedConnection", (ControlConnection,), attributes)
 

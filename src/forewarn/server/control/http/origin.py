@@ -107,7 +107,7 @@ class OriginCheck:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
+        """Pass on or refuse a request."""
         refused = origin_refusal(scope, self._names)
         app = self._app if refused is None else refusal(scope, *refused)
         await app(scope, receive, send)

@@ -1,7 +1,7 @@
 """The control plane's HTTP server: uvicorn in a thread, and TLS.
 
 uvicorn sees a TLS connection only after its handshake. `_TlsAcceptor` accepts
-connections and performs the handshake, so that they count from the start.
+connections and performs handshakes, so connections count from the start.
 """
 
 import asyncio
@@ -50,9 +50,10 @@ class ControlPlane:
         timeouts: ConnectionTimeouts = _TIMEOUTS,
         proxies: Sequence[str] = (),
     ) -> None:
-        """Serve `app` on connections within `shares`; call `on_stop` to end streams.
+        """Create a plane that serves `app` on connections within `shares`.
 
-        Addresses and networks in `proxies` are trusted to report the client and scheme.
+        `on_stop` is called to end streams. Addresses and networks in `proxies` are
+        trusted to report the client and scheme.
         """
         self._sockets = list(sockets)
         self._tls = tls
@@ -87,7 +88,7 @@ class ControlPlane:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish responses in progress, and end the thread."""
+        """Finish responses in progress and end the thread."""
         self._on_stop()
         self._thread.stop(self._leave)
 
@@ -169,7 +170,7 @@ class _TlsAcceptor:
         self._accepting = self._loop.create_task(self._accept(listening))
 
     def close(self) -> None:
-        """Stop accepting connections, and drop those still in their handshake."""
+        """Stop accepting connections and drop unfinished handshakes."""
         for task in (self._accepting, *self._handshakes):
             task.cancel()
 

@@ -1,4 +1,4 @@
-"""Shares of control-plane connections: no caller can take all connections.
+"""Shares that prevent any caller from taking all control-plane connections.
 
 1. Loopback may use every place, and some places are reserved for loopback. An operator
    on this machine can therefore connect even while strangers use their whole share.
@@ -48,9 +48,9 @@ class SharedConnection(Protocol):
 class ConnectionEnd(StrEnum):
     """Why a limit caused a connection to be refused or closed."""
 
-    ADDRESS = "address"  #: its address already uses its whole share
+    ADDRESS = "address"  #: the address already uses its whole share
     TOTAL = "total"  #: all places are taken and in use
-    REPLACED = "replaced"  #: unused, and replaced by a new connection
+    REPLACED = "replaced"  #: unused and replaced by a new connection
     SILENT = "silent"  #: sent no complete request in time
     UNREAD = "unread"  #: did not read its responses
 
@@ -73,7 +73,7 @@ class ConnectionPlaces:
 
 
 class ConnectionShares:
-    """Counts the connections, and decides which ones to admit."""
+    """Counts connections and decides which to admit."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class ConnectionShares:
         proxies: Sequence[str] = (),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Admit as many connections as `places` allows; trust addresses in `proxies`.
+        """Initialize shares from `places`; addresses in `proxies` are trusted.
 
         `monotonic` returns real time in seconds.
         """
@@ -186,7 +186,7 @@ class InvalidRequests:
     """Counts upgrade requests and requests that are not HTTP; logs once a minute."""
 
     def __init__(self) -> None:
-        """Start at zero."""
+        """Initialize all counts to zero."""
         self.total = 0
         self._recent: Counter[str] = Counter()  # by address, since the last line
 
@@ -199,7 +199,7 @@ class InvalidRequests:
         self._recent[address if is_named else _OTHER_ADDRESSES] += 1
 
     def log(self) -> None:
-        """Log what has been counted since the last line, if anything."""
+        """Log the requests counted since the last line, if any."""
         recent, self._recent = self._recent, Counter()
         if recent:
             _log.warning(
@@ -218,7 +218,7 @@ def _key_of(address: str) -> str:
 
 
 def caller_network(address: str) -> str:
-    """Return what counts as one caller: an address or an IPv6 /64 network."""
+    """Return what counts as a single caller: an address or an IPv6 /64 network."""
     try:
         parsed = ip_address(address)
     except ValueError:  # a proxy may send anything

@@ -267,7 +267,7 @@ class SideEvents:
     def __init__(
         self, services: Services, holder: TokenHolder, also: Sequence[SideEvent]
     ) -> None:
-        """Send `holder` the side events listed in `also`."""
+        """Initialize the side events listed in `also` for `holder`."""
         self._engine = services.engine
         self._health = services.health
         self._plane = services.plane
@@ -322,7 +322,7 @@ def _token_limit_view(limited: LimitedToken) -> Json:
 
 
 def _vm_limit_views(limited: Sequence[LimitedVm]) -> Iterator[Json]:
-    """Yield the most recently limited VMs, and the number of others."""
+    """Yield the most recently limited VMs and the number of others."""
     for vm in limited[:_MAX_LIMITED]:
         refused = count(vm.refused, "request")
         limits = ", ".join(sorted(limit.replace("_", " ") for limit in vm.counts))
@@ -355,7 +355,7 @@ class JournalStreams:
     """Wakes the streams that follow the journal."""
 
     def __init__(self) -> None:
-        """Start without followers."""
+        """Initialize with no followers."""
         self.is_closed = False
         self._bells: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
 

@@ -130,7 +130,7 @@ def _edition(contents: Mapping[str, bytes]) -> str:
 
 
 def _whole_page(contents: Mapping[str, bytes], edition: str) -> bytes:
-    """Prefix all references with the edition, and preload all modules.
+    """Prefix all references with the edition and preload all modules.
 
     Without preloading, a browser fetches a module only when another module imports it.
     """

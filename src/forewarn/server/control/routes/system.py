@@ -44,8 +44,8 @@ _POLICY = (
 # --- health ------------------------------------------------------------------
 
 
-# On the event loop and from memory, so that they respond while all pool threads are
-# busy or waiting for the store.
+# On the event loop and from memory, so that they respond while all worker threads
+# are busy or waiting for the store.
 
 
 @health_router.get("/healthz", response_model=m.AliveView)

@@ -29,7 +29,7 @@ class ActiveFault:
     set_by: str
     set_at: datetime  # according to the service's clock
     until: float | None  # None if it lasts until cleared
-    left: int | None  # requests that it still applies to; None if unlimited
+    left: int | None  # remaining requests to affect; None if unlimited
     called: frozenset[str] = frozenset()  # VMs that have made their first call
 
     def applies_to(self, vm: str, *, is_read: bool, now: float) -> bool:
@@ -52,7 +52,7 @@ class ActiveFaults:
     """All active faults, in creation order."""
 
     def __init__(self, chance: Callable[[], float]) -> None:
-        """Start without faults; `chance` returns random numbers from 0 to 1."""
+        """Initialize with no faults; `chance` returns random numbers from 0 to 1."""
         self._chance = chance
         self._active: dict[str, ActiveFault] = {}
         self._last_id = 0

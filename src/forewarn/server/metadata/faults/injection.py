@@ -1,7 +1,7 @@
 """Fault injection into metadata requests.
 
 1. Error responses (4xx, 5xx) are sent before anything is done, so an approval that
-   receives one is not carried out.
+   receives an error response is not carried out.
 2. An approval whose response is late, reset or truncated is still carried out, but the
    client cannot know that.
 """
@@ -63,7 +63,7 @@ class ObservedRequest:
     def __init__(
         self, fault: Fault | None, frozen: dict[str, CachedDocument], *, is_read: bool
     ) -> None:
-        """Apply `fault`, if any.
+        """Create a request to which `fault` applies, if any.
 
         `frozen` contains the documents of a stale fault, keyed by VM.
         """
@@ -146,10 +146,10 @@ class FaultInjector:
         wake: Callable[[Sequence[Waiter]], None],
         release_held: Callable[[], None],
     ) -> None:
-        """Use the time of `loop`; call `on_change` when a fault starts or ends.
+        """Create an injector that uses the time of `loop`.
 
-        `release_held` is called when a fault starts, because faults apply only to new
-        requests.
+        `on_change` is called when a fault starts or ends. `release_held` is called when
+        a fault starts, because faults apply only to new requests.
         """
         self._loop = loop
         self._handler = handler
@@ -226,7 +226,7 @@ def _freeze(entries: Sequence[VmEntry]) -> dict[str, CachedDocument]:
 
 
 def half_of_body(response: bytes) -> bytes:
-    """Return half of the body of `response`, or of its first line if it has no body.
+    """Return half of the body of `response`, or of the first line if there is no body.
 
     A head cut off after any of its lines looks complete to clients.
     """

@@ -44,9 +44,10 @@ class InstrumentedPlane(MetadataPlane):
         chance: Callable[[], float] = random,
         on_faults: Callable[[], None] = lambda: None,
     ) -> None:
-        """Report all requests to `observer`; apply faults at random using `chance`.
+        """Create a plane that reports all requests to `observer`.
 
-        `on_faults` is called when the active faults have changed.
+        `chance` returns random numbers from 0 to 1. `on_faults` is called when
+        the active faults have changed.
         """
         super().__init__(sockets, handler, commands, clock, limits)
         self.observer = observer  # None if there is no observer

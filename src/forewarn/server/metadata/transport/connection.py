@@ -36,7 +36,7 @@ _STRANGERS = "all strangers"  # no VM has this name; these callers share one tur
 
 _NO_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER on for 0 s: the peer sees a reset
 
-_IDLE = ConnectionState.IDLE  # looking it up on the class costs more than comparing
+_IDLE = ConnectionState.IDLE  # a lookup on the class costs more than comparing
 _INCOMPLETE = (ConnectionState.HEAD, ConnectionState.BODY)
 _OVER = (ConnectionState.DRAIN, ConnectionState.CLOSED)
 
@@ -125,7 +125,7 @@ class MetadataConnection(asyncio.Protocol):
     # --- the socket ----------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start, unless there are too many connections."""
+        """Start serving, unless there are too many connections."""
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self._address = normalize_address(str(peer[0])) if peer else ""
@@ -224,7 +224,7 @@ class MetadataConnection(asyncio.Protocol):
             transport.close()
 
     def take_turn(self) -> None:
-        """Process what has arrived, after other callers' turns, and resume reading."""
+        """After other callers' turns, process what has arrived and resume reading."""
         if self._stalled is None:
             if self._http.is_behind:
                 self._write_after(self._http.state, self._http.proceed())

@@ -35,7 +35,7 @@ _IS_HEAD_METHOD = re.compile(rb"(?:\r\n){0,%d}HEAD " % _MAX_EMPTY_LINES)
 _MAX_WAITING = 256 * 1024  # bytes of requests sent before the last response
 _MAX_WRITTEN = 64 * 1024  # bytes of responses per turn
 _MAX_PARSED = 16  # heads and bodies per turn
-_MAX_READ = 16 * 1024  # bytes of requests per turn, unless one is larger
+_MAX_READ = 16 * 1024  # bytes of requests per turn, unless a request is larger
 _MAX_CHUNKS = 1000  # bytes of one body
 _MAX_CACHED_HEADS = 2048  # heads in each generation
 _MAX_CACHED_HEAD = 1024  # bytes
@@ -67,7 +67,7 @@ class ConnectionState(Enum):
     CLOSED = auto()  #: nothing; close once everything is written
 
 
-# Looking them up on the class costs more than the comparison.
+# A lookup on the class costs more than the comparison.
 _IDLE = ConnectionState.IDLE
 _BUSY = ConnectionState.BUSY
 _OVER = (ConnectionState.DRAIN, ConnectionState.CLOSED)
@@ -96,7 +96,7 @@ class HeadCache:
     """
 
     def __init__(self) -> None:
-        """Start with an empty cache."""
+        """Create an empty cache."""
         self._new: dict[bytes, Request] = {}
         self._old: dict[bytes, Request] = {}
         #: New-generation heads that are whole requests because they have no body.
@@ -112,7 +112,7 @@ class HeadCache:
         return request
 
     def drop_unused(self) -> None:
-        """Drop heads not used since the last call, and start a new generation."""
+        """Drop heads not used since the last call and start a new generation."""
         self._old, self._new, self.whole = self._new, {}, {}
 
     def _store(self, head: bytes, request: Request) -> None:
@@ -143,7 +143,7 @@ class Http1Connection(Generic[_Deferred]):
     def __init__(
         self, application: Application[_Deferred], head_cache: HeadCache
     ) -> None:
-        """Pass requests to `application`; look up parsed heads in `head_cache`."""
+        """Create a connection whose requests are handled by `application`."""
         self.state = ConnectionState.IDLE
         self.is_behind = False  # more has arrived than one turn handles
         self.deferred: _Deferred | None = None

@@ -14,14 +14,17 @@ _RECEIVE_BUFFER = 16 * 1024  # bytes; the most that the loop reads at once
 
 
 class Listener:
-    """Accepts connections, or refuses them."""
+    """Accepts or refuses connections."""
 
     def __init__(
         self,
         sockets: Sequence[socket.socket],
         make_protocol: Callable[[], asyncio.Protocol],
     ) -> None:
-        """Accept connections on bound `sockets`; call `make_protocol` for each one."""
+        """Create a listener on the bound `sockets`.
+
+        `make_protocol` is called for each connection.
+        """
         for bound_socket in sockets:  # accepted sockets inherit it
             bound_socket.setsockopt(
                 socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER

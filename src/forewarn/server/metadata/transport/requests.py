@@ -44,14 +44,14 @@ class BadRequest(Exception):
     """The bytes are not a valid request, so the connection must close."""
 
     def __init__(self, response: Response) -> None:
-        """Store the connection's last response."""
+        """Create an error with the connection's last response."""
         super().__init__(response.status)
         self.response = response
 
 
 @dataclass(slots=True, kw_only=True)
 class Request:
-    """The head of a request; a pure function of its bytes, so it can be cached."""
+    """The head of a request, which can be cached as a pure function of its bytes."""
 
     method: str
     path: str

@@ -56,7 +56,10 @@ class ResponseHead:
     """The first lines of all responses sent within the same second."""
 
     def __init__(self, now: datetime, clock: str, faults: Sequence[str] = ()) -> None:
-        """Show `now`, active `faults`, and `clock` unless it is the system clock."""
+        """Create a head that shows `now` and the active `faults`.
+
+        `clock` is shown unless it is the system clock.
+        """
         self.now = now
         common = f"Server: forewarn\r\nDate: {rfc1123(now)}\r\n"
         if clock != "system":
