@@ -5,7 +5,7 @@
 2. A state is saved before the agent acts on it. If the disk is full, hooks still run,
    but nothing is approved. If another agent takes over the state directory, this agent
    stops.
-3. Retries of approvals are not stored, because sending one twice is harmless.
+3. Retries of approvals are not stored, because approving twice is harmless.
 4. The number of simultaneous hooks and approvals is limited, and the most urgent events
    go first. The poller waits until its last result is processed. Resource use on this
    VM therefore stays limited, no matter how many events the service shows.
@@ -64,7 +64,7 @@ Message = PollResult | ExecutorResult | Stop
 
 
 class Agent:
-    """Follows this VM's events, and runs their hooks and approvals."""
+    """Follows this VM's events and runs their hooks and approvals."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Agent:
         token: Callable[[], str],
         is_dry: bool = False,
     ) -> None:
-        """Set up the agent to follow `plan`; nothing starts until `run` is called.
+        """Create an agent that follows `plan`; nothing starts until `run` is called.
 
         `heartbeat` is called in every turn and returns the seconds until the next call.
         `impact` is this VM's downtime since the agent last ran.
@@ -293,9 +293,9 @@ class Agent:
         """Return whether the agent may act on an event yet.
 
         Before the first document arrives, the agent acts only on events last seen as
-        Scheduled during the current boot, because others may already have ended. Even
-        for those, it waits until a response has set the clock or the service has failed
-        to respond.
+        Scheduled during the current boot, because other events may already have ended.
+        Before acting, the agent also waits until a response has set the clock or the
+        service has failed to respond.
         """
         may_wait = state.boot == self._boot and progress.is_scheduled(state)
         return self._document is not None or (self._has_polled and may_wait)
@@ -416,11 +416,11 @@ class ApprovalRetries:
     """Pending approvals, keyed by event ID."""
 
     def __init__(self) -> None:
-        """Start without pending approvals."""
+        """Create an instance without pending approvals."""
         self._retries: dict[str, _Retry] = {}
 
     def claim(self, event: str, now: float) -> bool:
-        """Return whether an approval or a readiness check is due, and claim it if so.
+        """Claim an approval or a readiness check if one is due; return whether it was.
 
         After a claim, nothing is due for the event until the result is reported.
         """

@@ -2,7 +2,7 @@
 
 1. Only the poller's thread searches, so no other thread waits. A failed search counts
    as a failed read, which the poller reports and retries.
-2. The address is considered lost when no read has found a metadata service there for a
+2. The address is considered lost when reads have found no metadata service there for a
    while. The next read then searches again. If that search finds nothing, the old
    address stays in use until the next search.
 3. The first read at a new address sends no tag, because two services may use the same
@@ -66,8 +66,8 @@ class DiscoveredService:
     ) -> None:
         """Create the client; the service's address is unknown until the first read.
 
-        `search` returns an endpoint or raises a `ForewarnError`. The first read calls
-        it, as does a read after reads have failed for `lost_after` seconds.
+        `search` returns an endpoint or raises a `ForewarnError`. The first read
+        calls `search`, as does a read after reads have failed for `lost_after` seconds.
         """
         self._search = search
         self._connect = connect
@@ -131,7 +131,7 @@ class DiscoveredService:
         return response
 
     def _current(self) -> ServiceClient:
-        """Return the client to use; search first if there is none or it is lost."""
+        """Return the client to use; search first if necessary."""
         if self._client is not None and not self._is_search_due():
             return self._client
         self._failing_since = None  # wait again before the next search

@@ -31,7 +31,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchReason:
-    """Whether one rule's conditions hold, and why."""
+    """Whether one rule's conditions hold and why."""
 
     rule: str
     holds: bool
@@ -40,7 +40,7 @@ class MatchReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleMatch:
-    """The first rule whose conditions hold, and the reasons for every rule."""
+    """The first rule whose conditions hold and the reasons for every rule."""
 
     rule: Rule | None  # None if no rule matches
     reasons: tuple[MatchReason, ...]  # one for each rule, in order
@@ -59,7 +59,7 @@ class RuleMatch:
 def match_rule(
     rules: Sequence[Rule], event: ScheduledEvent, situation: Situation
 ) -> RuleMatch:
-    """Return the first of `rules` that matches, and why each rule does or does not."""
+    """Return the first of `rules` that matches, with the reasons for each rule."""
     reasons = tuple(_reason(rule, event, situation) for rule in rules)
     matching = (
         rule for rule, reason in zip(rules, reasons, strict=True) if reason.holds

@@ -1,6 +1,6 @@
-"""systemd: notifications from the running agent, and its service's unit file.
+"""systemd: notifications from the running agent and its service's unit file.
 
-Without systemd, notifications are dropped. Sending one never raises an error.
+Without systemd, notifications are dropped. A failure to send raises no error.
 """
 
 import math
@@ -72,7 +72,7 @@ class SystemdNotifier:
     def __init__(
         self, environment: Mapping[str, str] | None = None, *, timeout: float = 1.0
     ) -> None:
-        """Read the socket's address from the `environment`.
+        """Create a notifier for the socket whose address is in the `environment`.
 
         If the socket's queue is full, each notification waits at most `timeout`
         seconds.

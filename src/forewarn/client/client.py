@@ -60,7 +60,10 @@ class BaseClient(Generic[Pool]):
         api_version: str = "2020-07-01",
         patience: float = 30.0,
     ) -> None:
-        """Use `endpoint`, or else $FOREWARN_ENDPOINT, or else http://169.254.169.254.
+        """Create a client for the service at `endpoint`.
+
+        The default endpoint is $FOREWARN_ENDPOINT, or http://169.254.169.254 if that
+        variable is not set.
 
         A request may take `timeout` seconds. The first request for events may take
         `first_timeout` seconds, because Azure needs up to two minutes for it. The
@@ -172,7 +175,7 @@ class Client(BaseClient[ConnectionPool]):
         """Send exactly one request for the document, without retries.
 
         If you pass the `tag` of an earlier reading, the service can omit an unchanged
-        document, and waits up to `wait` seconds for a change before it responds.
+        document and waits up to `wait` seconds for a change before it responds.
         """
         return self._run(self._conversation.read(tag, wait))
 

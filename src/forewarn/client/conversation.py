@@ -76,10 +76,10 @@ class ClientSettings:
 
 
 class Conversation:
-    """All of a client's requests, and its estimate of the service's clock."""
+    """A client's requests and its estimate of the service's clock."""
 
     def __init__(self, settings: ClientSettings) -> None:
-        """Create a conversation in which nothing has been requested yet."""
+        """Create a conversation without requests."""
         self._settings = settings
         self.clock = ServiceClock(settings.monotonic)
         self._last_response_at: float | None = None  # for events; None if none yet
@@ -169,7 +169,7 @@ class Conversation:
         return response
 
     def _with_retries(self, exchange: Callable[[], Exchange[T]]) -> Exchange[T]:
-        """Repeat `exchange` until it succeeds, as far as the retry rules allow."""
+        """Repeat `exchange` until it succeeds or the retry rules end the attempts."""
         settings = self._settings
         began, attempt = settings.monotonic(), 0
         while True:
@@ -189,7 +189,7 @@ def advance(
     exchange: Generator[Action, HttpResponse | None, object],
     reply: HttpResponse | ForewarnError | None,
 ) -> Action:
-    """Send `reply` to `exchange`, and return the next action that it yields."""
+    """Send `reply` to `exchange` and return the next action that `exchange` yields."""
     if isinstance(reply, ForewarnError):
         return exchange.throw(reply)
     return exchange.send(reply)

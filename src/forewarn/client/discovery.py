@@ -60,7 +60,7 @@ _HEAD = struct.Struct("!4BIHH16s16s192s4s")
 
 # Network interfaces, as described in netdevice(7).
 _GET_FLAGS, _GET_MAC = 0x8913, 0x8927  # SIOCGIFFLAGS, SIOCGIFHWADDR
-_IFREQ_SIZE, _NAME_SIZE = 40, 16  # bytes of an ifreq, and of the name in it
+_IFREQ_SIZE, _NAME_SIZE = 40, 16  # bytes of an ifreq and of the name in it
 _UP = 0x1
 
 
@@ -71,7 +71,7 @@ def find(
 ) -> Endpoint:
     """Return the first candidate that `responds`.
 
-    `query` returns the address that DHCP offers. It is called last.
+    `query`, which is called last, returns the address that DHCP offers.
     """
     tried: list[Endpoint] = []
     for candidate in _candidates(environment, query):

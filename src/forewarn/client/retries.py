@@ -1,4 +1,4 @@
-"""Retry rules: which failed requests are repeated, and after what delay.
+"""Retry rules: which failed requests are repeated and after what delay.
 
 Every request may be repeated, even an approval, because approving twice is harmless. A
 request that the service rejects as invalid is final, because it would be rejected

@@ -1,6 +1,6 @@
 """Clock estimate: the service's time, derived from its responses.
 
-A VM's own clock may be wrong, or may be set while a program runs. The remaining time is
+A VM's own clock may be wrong or may be set while a program runs. The remaining time is
 therefore computed from the service's `Date` header and the monotonic time since then. A
 service whose clock runs faster or is advanced manually reports its rate.
 """
@@ -38,7 +38,7 @@ class ClockEstimate:
     def wait_until(self, moment: datetime, monotonic: float) -> float | None:
         """Return the seconds of real time until `moment`.
 
-        Return None if a manual clock has not reached it.
+        Return None if a manual clock has not reached `moment`.
         """
         seconds = self.seconds_until(moment, monotonic)
         if seconds <= 0:
@@ -65,11 +65,11 @@ def better_estimate(
 class ServiceClock:
     """Estimates the service's time from the dates in its responses; thread-safe.
 
-    Until the first response, it uses this machine's time.
+    Until the first response, the clock shows this machine's time.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Start with this machine's time."""
+        """Create a clock that shows this machine's time."""
         self._monotonic = monotonic
         self._lock = Lock()
         self._received: ClockEstimate | None = None  # None before the first response
@@ -95,7 +95,7 @@ class ServiceClock:
     def wait_until(self, moment: datetime) -> float | None:
         """Return the seconds of real time until `moment`.
 
-        Return None if a manual clock has not reached it.
+        Return None if a manual clock has not reached `moment`.
         """
         return self._estimate.wait_until(moment, self._monotonic())
 

@@ -242,7 +242,7 @@ def _rfc1123(text: str) -> datetime:
 
 
 def _email(text: str) -> datetime:
-    # Imported late: rarely needed, and as slow to import as everything else combined.
+    # Imported late: rarely needed and as slow to import as everything else combined.
     from email.utils import parsedate_to_datetime
 
     return parsedate_to_datetime(text)

@@ -61,7 +61,7 @@ class ScheduledEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """The response to a GET: all scheduled events, and a counter of changes."""
+    """The response to a GET: all scheduled events and a counter of changes."""
 
     incarnation: int
     events: tuple[ScheduledEvent, ...] = ()

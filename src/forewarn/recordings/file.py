@@ -38,7 +38,7 @@ class RecordingFile:
     """A recording in progress; the file is valid at all times."""
 
     def __init__(self, path: Path, descriptor: int, header: RecordingHeader) -> None:
-        """Write a recording with this `header` to the open file `descriptor`."""
+        """Create a recording with this `header` in the open file `descriptor`."""
         self.path = path
         self.header = header
         self._descriptor = descriptor

@@ -1,7 +1,7 @@
 """Recording format: a service's responses over time, as lines of JSON.
 
 1. The first line is the header. Each later line is a change.
-2. Times are in seconds on the service's clock since the recording began. They never
+2. Times are in seconds on the service's clock since the recording began and never
    decrease.
 """
 
@@ -19,7 +19,7 @@ from forewarn.protocol.versions import NEWEST
 #: The version of the format.
 VERSION = 1
 
-#: Keys in recordings from earlier versions, and their current names.
+#: Keys in recordings from earlier versions and their current names.
 _FORMERLY = {"tape": "recording", "trouble": "failure", "says": "message"}
 
 _LONGEST = 100 * 365 * 86_400.0  # seconds; larger values overflow dates
@@ -155,7 +155,7 @@ def _format_time(moment: datetime) -> str:
 
 
 def parse_recording(text: str, name: str) -> Recording:
-    """Parse a recording; `name` is used in errors."""
+    """Parse a recording; `name` identifies it in error messages."""
     complete, _, rest = text.rpartition("\n")
     if rest and _is_json(rest):  # only its line end is missing
         complete, rest = text, ""

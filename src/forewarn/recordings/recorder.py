@@ -29,10 +29,10 @@ _FAILURE_NAMES: Sequence[tuple[type[ForewarnError], str]] = (
 
 
 class Recorder:
-    """Converts responses to lines, and skips what is already recorded."""
+    """Converts responses to lines and skips what is already recorded."""
 
     def __init__(self, header: RecordingHeader) -> None:
-        """Start a recording with this `header`."""
+        """Create a recorder for a recording with this `header`."""
         self.header = header
         self.documents = 0  # recorded so far
         self.failures = 0  # recorded so far
@@ -51,7 +51,7 @@ class Recorder:
         return [RecordingResumed(after=self._seconds_at(now))]
 
     def record(self, reading: Reading, now: datetime) -> Sequence[Line]:
-        """Record a response: its document if it changed, and the end of a failure."""
+        """Record a response's document if it changed, and the end of a failure."""
         lines: list[Line] = []
         if self._failure is not None:
             self._failure = None
@@ -88,7 +88,7 @@ class Recorder:
 
 
 def failure_name(error: ForewarnError) -> str:
-    """Return a failure's name: the response status, or a word if there is none."""
+    """Return a failure's name: the response status, or else a word for the cause."""
     if isinstance(error, Refused):
         return str(error.status)
     names = (name for kind, name in _FAILURE_NAMES if isinstance(error, kind))

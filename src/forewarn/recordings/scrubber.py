@@ -56,7 +56,7 @@ class Scrubber:
     """Scrubs one recording line by line, in order."""
 
     def __init__(self, header: RecordingHeader) -> None:
-        """Prepare to scrub the recording with this `header`."""
+        """Create a scrubber for the recording with this `header`."""
         self._shift = BEGAN - header.began
         self._names: dict[str, str] = {}
         self._ids: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Audit entries: one class for each kind, and a reader for recorded entries.
+"""Audit entries: one class for each kind and a reader for recorded entries.
 
 1. Each class has the same fields as its kind in the log, in the same order.
 2. Recorded entries may come from another version of the agent. A value that is

@@ -28,7 +28,7 @@ class AuditLog:
     def __init__(
         self, path: Path, *, size_limit: int = _FILE_LIMIT, disk: Disk | None = None
     ) -> None:
-        """Create a log at `path`; a file of `size_limit` bytes is full."""
+        """Create a log at `path` whose files are full at `size_limit` bytes."""
         self._path = path
         self._size_limit = size_limit
         self._disk = disk or Disk()
@@ -75,7 +75,7 @@ class AuditLogReader:
     """Reads the audit log, oldest line first, even while the agent appends to it."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file `path` and any older files next to it."""
+        """Create a reader of the file `path` and any older files next to it."""
         self._path = path
         self.broken = 0  # unreadable lines in the latest iteration
 

@@ -1,4 +1,4 @@
-"""Audit entries as sentences: the timeline of one event, and log messages."""
+"""Audit entries as sentences: the timeline of one event and log messages."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ class StoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventStory:
-    """The timeline of one event, and a verdict."""
+    """The timeline of one event and a verdict."""
 
     summary: EventSummary
     entries: tuple[StoryEntry, ...]

@@ -83,7 +83,7 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Hours on certain weekdays; they last past midnight if the end is earlier."""
+    """Hours on certain weekdays; they cross midnight if the end is before the start."""
 
     days: frozenset[int] = frozenset(range(7))  # Monday is 0; the day the window begins
     begins: time = time()

@@ -1,4 +1,4 @@
-"""Keys of the agent's configuration file, and parsers for their values."""
+"""Keys of the agent's configuration file and parsers for their values."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ _UNPRINTED = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """The parser for one key, and the field of the plan that stores its value."""
+    """The parser for one key and the field of the plan that stores its value."""
 
     read: Reader[Any]
     field: str
@@ -230,7 +230,7 @@ _read_words = list_of(
 
 
 def _read_command(value: object) -> tuple[str, ...]:
-    """Parse a list of words, or a command line for the shell."""
+    """Parse a list of words or a command line for the shell."""
     is_line = isinstance(value, str) and bool(value.strip())
     words = _read_words([*SHELL, value] if is_line else value)
     if not words[0].strip():

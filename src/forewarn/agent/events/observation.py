@@ -3,9 +3,9 @@
 1. Events are identified by their IDs, because the document's incarnation can restart.
 2. An event never moves backward: once seen as Started, it stays Started until it is
    gone.
-3. The response to an event is decided once, when it is first seen, and saved. It is
-   decided again only if the event turns out to list this VM, whose name may be learned
-   late.
+3. The response to an event is decided once, when the event is first seen, and saved.
+   The response is decided again only if the event turns out to list this VM, whose name
+   may be learned late.
 4. The number of tracked events is limited. Events that the agent has acted on and
    events that are gone but not complete are always tracked. Among the others, this VM's
    events come first, then those with the nearest NotBefore. The rest are ignored until
@@ -59,7 +59,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedEvents:
-    """The event states that changed, and the audit entries about them."""
+    """The event states that changed and the audit entries about the changes."""
 
     states: tuple[EventState, ...] = ()
     entries: tuple[e.AuditEntry, ...] = ()
@@ -129,8 +129,8 @@ def _usable(
 ) -> Mapping[str, ScheduledEvent]:
     """Return the events that are small enough to be tracked.
 
-    A known event that has become too large keeps its earlier details, but gets its
-    new status.
+    A known event that has become too large keeps its earlier details but gets its new
+    status.
     """
     usable: dict[str, ScheduledEvent] = {}
     for name, event in listed.items():

@@ -1,8 +1,8 @@
 """State machine of one event in the agent: decides the next actions.
 
 1. Nothing here reads a clock, runs anything or writes anything. The input is an
-   `EventState`. The output is the state to save and the orders to carry out after
-   saving it.
+   `EventState`. The output is the state to save and the orders to carry out
+   afterward.
 2. The next action depends only on the saved state and on the hooks that this process is
    running. An agent that died therefore resumes where it stopped.
 3. A hook that has ended is never started again. A hook that has not ended and is not
@@ -88,7 +88,7 @@ class EventContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventStep:
-    """The state to save, and the orders to carry out after saving it."""
+    """The state to save and the orders to carry out afterward."""
 
     state: EventState
     orders: tuple[Order, ...] = ()
@@ -185,7 +185,7 @@ def is_near(state: EventState, now: datetime) -> bool:
 
 
 def why_not_approved(state: EventState) -> str | None:
-    """Explain why a Scheduled event is not approved, or return None if it should be."""
+    """Explain why a Scheduled event is not approved; None if it should be approved."""
     plan = state.course
     if plan is None:
         return "no rule matches"
@@ -262,7 +262,7 @@ def _due_hooks(
 
 
 def _is_untouched(state: EventState, plan: ResponsePlan) -> bool:
-    """Return whether no `prepare` hook has begun, so nothing needs to be undone."""
+    """Return whether the plan has `prepare` hooks and none of them has begun."""
     return HookPoint.PREPARE in plan.hooks and not any(
         run.step is HookPoint.PREPARE for run in state.runs
     )

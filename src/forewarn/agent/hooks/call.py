@@ -17,7 +17,7 @@ class Cancellation:
     """Cancels any number of hook calls, from any thread."""
 
     def __init__(self) -> None:
-        """Create a cancellation that is not in effect yet."""
+        """Create a cancellation that has not been triggered yet."""
         self._lock = RLock()  # a signal handler may interrupt its holder
         #: Why the calls are canceled, as a sentence; None until then.
         self.reason: str | None = None

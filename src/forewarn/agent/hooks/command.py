@@ -1,4 +1,4 @@
-"""The command line of a hook, and messages for commands that cannot run."""
+"""The command line of a hook and messages for commands that cannot run."""
 
 import errno
 import shutil

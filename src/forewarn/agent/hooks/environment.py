@@ -1,7 +1,7 @@
 """Environment variables and standard input of hooks.
 
-1. Data from the service is not trusted. In variables, control characters become spaces,
-   and values stay below Linux's length limit. Standard input is complete.
+1. Data from the service is not trusted. In variables, control characters are replaced
+   with spaces, and values stay below Linux's length limit. Standard input is complete.
 2. An ID with characters other than letters, digits and dashes is replaced with its
    hash, because scripts use it in file names. Standard input contains the original ID.
 3. Standard input contains only the event as received.

@@ -1,8 +1,9 @@
 """Executor: runs hooks, approvals and readiness checks in threads.
 
-1. Each of these runs in its own thread, which passes the result to the agent.
-2. Their number is limited. Each one counts until the agent has processed its result.
-   The agent then starts the hooks and approvals that were waiting.
+1. Each hook, approval or check runs in its own thread, which passes the result to the
+   agent.
+2. The number of threads is limited. A thread counts until the agent has processed its
+   result. The agent then starts the hooks and approvals that were waiting.
 """
 
 import logging
@@ -57,7 +58,7 @@ ExecutorResult = HookEnded | ApprovalResult | ReadyResult
 
 
 class Executor:
-    """Runs work in threads, and tracks it until the agent has processed the results."""
+    """Runs work in threads and tracks it until the agent has processed the results."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ _BATCH = 256  # processes at a time; each uses a file descriptor
 def end_orphans(token: str, *, kill_after: float) -> int:
     """Stop all processes started with `token`; return how many were found.
 
-    The processes receive SIGTERM, and SIGKILL after `kill_after` real seconds. The
+    The processes receive SIGTERM and, after `kill_after` real seconds, SIGKILL. The
     current process is never included.
     """
     if not token:

@@ -34,7 +34,7 @@ class OutputTail:
     """The last part of a process's output."""
 
     def __init__(self) -> None:
-        """Start without output."""
+        """Create an empty tail."""
         self._kept = b""
         self._is_cut = False
 
@@ -90,7 +90,7 @@ class HookProcess:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Kill the process if it is still running, reap it, and close everything."""
+        """Kill the process if it is still running, reap it and close everything."""
         if not self.has_ended:
             self.end(0.0)
         for pidfd in [*self._descendants]:

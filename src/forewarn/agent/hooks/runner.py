@@ -2,9 +2,9 @@
 
 1. `run_hook` always returns a result and never raises an error because of a hook.
 2. A hook succeeds only if its process exits on its own with code 0.
-3. A hook that runs out of time or is canceled receives SIGTERM, and SIGKILL a while
-   later, as do the processes that it started. If a hook exits on its own, processes
-   that it leaves behind keep running.
+3. A hook that runs out of time or is canceled receives SIGTERM and, a while later,
+   SIGKILL. The processes that the hook started receive the same signals. If a hook
+   exits on its own, processes that it leaves behind keep running.
 4. No hook starts when no time is left.
 5. A script in the scripts directory does not start if other users could change it.
 """
@@ -70,7 +70,7 @@ def _run(task: _Task) -> HookRun:
 
 
 def _can_retry(task: _Task, tries: int, last: HookRun) -> bool:
-    """Wait until the next try is due; return False if there is none."""
+    """Wait until the next try is due; return False if no retry is allowed."""
     call = task.call
     if last.outcome is HookOutcome.DONE or tries >= call.hook.tries:
         return False

@@ -1,7 +1,7 @@
 """JSON codec for event states.
 
-The event is stored as the service sent it, so that fields unknown to this version
-survive.
+The event is stored as the service sent it, so fields that this version does not know
+are kept.
 """
 
 import json

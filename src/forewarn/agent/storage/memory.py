@@ -20,7 +20,7 @@ class StateMemory:
     ) -> None:
         """Create an empty memory that saves states in `store`.
 
-        `report_error` is called with each disk error, and with None after success.
+        `report_error` is called with each disk error and with None after success.
         """
         self._store = store
         self._report_error = report_error

@@ -4,9 +4,9 @@
    the new one.
 2. Every file starts with a checksum. If the checksum is wrong, the older copy is used
    and the damaged file is moved aside.
-3. Only one agent at a time uses the directory. Its lock ends with the process. An agent
-   whose directory was replaced stops writing, and exits when another agent uses the new
-   directory.
+3. Only one agent at a time uses the directory. The lock ends with the agent's process.
+   An agent whose directory was replaced stops writing and exits when another agent uses
+   the new directory.
 """
 
 import errno
@@ -117,7 +117,7 @@ class StateStore:
         self._lock: int | None = None
 
     def open(self) -> None:
-        """Create and lock the directory, so that no other agent can use it."""
+        """Create the directory and lock it against use by other agents."""
         try:
             _make_folder(self._folder)
             self._lock = lock_folder(self._folder, self._lock_timeout)
@@ -314,11 +314,11 @@ def _cannot_write(copies: _Copies, error: OSError) -> Unavailable:
 def lock_folder(
     folder: Path, timeout: float, wait: Callable[[float], None] = time.sleep
 ) -> int:
-    """Lock `folder`, and return the open lock file; fail if another agent holds it.
+    """Lock `folder` and return the open lock file; fail if another agent has the lock.
 
     Wait up to `timeout` seconds for the lock. An agent that was just killed may still
-    appear to hold it, because a starting hook keeps the agent's files open until the
-    hook's own program runs.
+    appear to hold the lock, because a starting hook keeps the agent's files open until
+    the hook's own program runs.
     """
     lock = os.open(folder / _LOCK, _LOCK_FILE, 0o600)
     until = time.monotonic() + timeout

@@ -1,6 +1,6 @@
 """Exporters for the agent's metrics: an HTTP endpoint and a text file.
 
-The endpoint serves /metrics and /healthz. One thread serves one request at a time, and
+The endpoint serves /metrics and /healthz. One thread serves one request at a time and
 limits the time and size of each request. A slow client can delay other clients for a
 few seconds, but never the agent. The text file is for the Prometheus node exporter's
 textfile collector.
@@ -60,7 +60,7 @@ class HealthServer:
         *,
         timeout: float = _TIMEOUT,
     ) -> None:
-        """Listen on `listen` and start serving."""
+        """Create and start a server that listens on `listen`."""
         self._conditions = conditions
         self._timeout = timeout
         self._pages: Mapping[str, Callable[[], tuple[int, str, str]]] = {

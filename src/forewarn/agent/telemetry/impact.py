@@ -1,4 +1,4 @@
-"""Impact measurement: restarts of this VM, and periods in which nothing ran.
+"""Impact measurement: restarts of this VM and periods in which nothing ran.
 
 No single clock shows every interruption, so there are three detectors:
 
@@ -77,7 +77,7 @@ class FreezeDetector:
         read_clocks: Callable[[], ClockReading] = read_clocks,
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
     ) -> None:
-        """Create a detector that is off; while it is on, it touches `alive_file`."""
+        """Create a detector that is off; while on, it touches `alive_file`."""
         self._alive_file = alive_file
         self._read_clocks = read_clocks
         self._wait = wait
@@ -141,13 +141,13 @@ class FreezeDetector:
 class ClockJumpDetector:
     """Uses the service's dates to detect that this VM's clocks stood still.
 
-    A response may be late, but never early. The reference is therefore the least
-    delayed of the last responses. If a new response is ahead of it, this VM stood
-    still.
+    A response may be late but never early. The reference is therefore the least
+    delayed of the last responses. If a new response is ahead of this reference, this
+    VM stood still.
     """
 
     def __init__(self) -> None:
-        """Start without dates."""
+        """Create a detector that has not received any dates."""
         self._rate = 0.0
         #: The service's time when the monotonic clock was 0, according to each
         #: response.
@@ -187,7 +187,7 @@ class AliveFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Use the file `path`."""
+        """Create an instance for the file `path`."""
         self._path = path
 
     def touch(self) -> None:

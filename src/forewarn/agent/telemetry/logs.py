@@ -1,4 +1,4 @@
-"""The agent's log output, its limits, and conditions that are logged once."""
+"""The agent's log output, the output's limits, and conditions that are logged once."""
 
 import logging
 import os
@@ -53,7 +53,7 @@ def _is_journal() -> bool:
 
 
 class LogLimit(logging.Filter):
-    """Omits messages when there are too many, and shortens long messages.
+    """Omits messages when there are too many and shortens long messages.
 
     Without this limit, a service that shows new events in every document could fill
     the disk.
@@ -62,7 +62,7 @@ class LogLimit(logging.Filter):
     def __init__(
         self, log: logging.Logger, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """Limit the messages of `log`; `monotonic` returns the time."""
+        """Create a limit for the messages of `log`; `monotonic` returns the time."""
         super().__init__()
         self._log = log
         self._monotonic = monotonic
@@ -107,7 +107,7 @@ class Conditions:
     """Logs a problem when it begins and when it ends, but not in between."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Start without active conditions; changes are logged to `log`."""
+        """Create a set of conditions, initially empty, that logs changes to `log`."""
         self._log = log
         self._lock = Lock()
         self._active: dict[str, tuple[str, str]] = {}  # kind and sentence

@@ -1,4 +1,4 @@
-"""The agent's metrics: a catalog of definitions, and a registry of values.
+"""The agent's metrics: a catalog of definitions and a registry of values.
 
 Values from a server or a file can become labels, so `AgentMetrics` limits the number of
 series of each metric.
@@ -49,7 +49,7 @@ class MetricSpec:
 
     @property
     def kind(self) -> MetricKind:
-        """The metric's type; histograms have buckets, and counters end with _total."""
+        """The metric's type, derived from its buckets and its name's ending."""
         if self.buckets:
             return MetricKind.HISTOGRAM
         is_counter = self.name.endswith("_total")
@@ -190,7 +190,7 @@ class AgentMetrics:
     """All metrics of one agent."""
 
     def __init__(self, specs: Sequence[MetricSpec] = AGENT_METRICS) -> None:
-        """Start with the series that are known to be zero."""
+        """Create a registry with the series that are known to be zero."""
         self._lock = Lock()
         self._specs = {spec.name: spec for spec in specs}
         self._values: dict[str, dict[Labels, Value]] = {}

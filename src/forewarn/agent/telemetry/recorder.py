@@ -38,9 +38,10 @@ class AgentRecorder:
         blind_after: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create a recorder; `blind_after` seconds without a document raise an alarm.
+        """Create a recorder.
 
-        `endpoint` returns the service's current base URL.
+        `blind_after` seconds without a document raise an alarm. `endpoint` returns the
+        service's current base URL.
         """
         self._monotonic = monotonic
         self._endpoint = endpoint

@@ -1,11 +1,11 @@
 """HTTP/1.1 for clients, without I/O: builds request bytes and parses response bytes.
 
 1. Nothing here waits or opens anything.
-2. An incomplete response raises `Lost`, and an invalid one raises `Misunderstood`.
+2. An incomplete response raises `Lost`; an invalid response raises `Misunderstood`.
 3. A response that is too large is rejected before it is stored.
 
-The standard library's client would work, but it imports TLS and MIME. That doubles the
-memory of a program that needs neither, and triples its import time.
+The standard library's client would work but imports TLS and MIME. These imports double
+the memory of a program that needs neither and triple the program's import time.
 """
 
 from collections.abc import Mapping

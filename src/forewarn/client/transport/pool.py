@@ -1,4 +1,4 @@
-"""Blocking connection pool for one service, and errors of failed connections."""
+"""Blocking connection pool for one service and errors of failed connections."""
 
 import os
 import socket
