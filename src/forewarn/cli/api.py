@@ -78,7 +78,7 @@ class ControlApi:
         *,
         timeout: float = _TIMEOUT,
     ) -> tuple[int, object]:
-        """Send a request; retry it once if the connection breaks.
+        """Send a request; retry the request once if the connection breaks.
 
         Return the response's status and JSON.
         """

@@ -1,7 +1,7 @@
-"""The command line: one module per command, each of which registers itself.
+"""The command line, with one module per command that registers the command.
 
 Exit codes: 0 for success, 1 for refused or failed commands, and 2 for usage errors. As
-in shells, 130 means Ctrl-C, and 141 means a broken pipe. Users never see a traceback.
+in shells, 130 means Ctrl-C and 141 means a broken pipe. Users never see a traceback.
 """
 
 import argparse
@@ -192,7 +192,7 @@ def _needed_commands(words: Sequence[str]) -> Collection[str]:
 def _open_closed_streams() -> None:
     """Open `os.devnull` for each standard stream that the caller has closed.
 
-    Without this, the first file or socket to be opened would get the file descriptor of
+    Otherwise, the first file or socket to be opened would get the file descriptor of
     a standard stream.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -201,7 +201,7 @@ def _open_closed_streams() -> None:
 
 
 def _write_errors(error: ForewarnError) -> None:
-    """Print an error. Each problem in an invalid file gets its own line."""
+    """Print an error, with each problem in an invalid file on a separate line."""
     is_list = isinstance(error, FaultyFile)
     for sentence in str(error).splitlines() if is_list else [str(error)]:
         write_error(sentence)

@@ -24,7 +24,7 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
 def write(text: str) -> None:
-    """Print `text`; escape control characters and any that cannot be encoded."""
+    """Print `text`; escape control characters and characters that cannot be encoded."""
     text = escape_controls(text)
     shown = text if _can_show(text) else "".join(map(_escaped, text))
     sys.stdout.write(f"{shown}\n")
@@ -205,7 +205,7 @@ def format_distance(time: datetime, now: datetime) -> str:
 
 
 def _rounded(seconds: int) -> int:
-    """Round ten minutes or more to minutes, and a day or more to hours."""
+    """Round ten minutes or more to minutes and a day or more to hours."""
     step = 1 if seconds < 10 * _MINUTE else _MINUTE if seconds < _DAY else _HOUR
     return (seconds + step // 2) // step * step
 

@@ -23,7 +23,7 @@ class JsonObject:
         return None if value is None else clean(str(value))
 
     def number(self, name: str) -> int | None:
-        """Return an integer field, or None if it is absent or has another type."""
+        """Return an integer field, or None if absent or of another type."""
         value = self.plain.get(name)
         return value if isinstance(value, int) else None
 
@@ -47,12 +47,12 @@ class JsonObject:
         return tuple(map(object_from, self.list(name)))
 
     def part(self, name: str) -> "JsonObject":
-        """Return an object field; it is empty if absent or of another type."""
+        """Return an object field, or an empty object if absent or of another type."""
         value = self.plain.get(name)
         return JsonObject(value if isinstance(value, dict) else {})
 
     def list(self, name: str) -> "list[object]":
-        """Return a list field; it is empty if absent or of another type."""
+        """Return a list field, or an empty list if absent or of another type."""
         value = self.plain.get(name)
         return value if isinstance(value, list) else []
 

@@ -1,4 +1,4 @@
-"""`forewarn agent`: run the agent, or check its file with `agent check`."""
+"""`forewarn agent`: run the agent or check the agent's file with `agent check`."""
 
 import argparse
 import sys
@@ -166,7 +166,7 @@ def _register_check(subcommands: Subcommands) -> None:
 
 
 def _run_check(args: argparse.Namespace) -> int:
-    """Print the problems in the agent's file; return 1 if there are any."""
+    """Print the problems in the agent's file; return 1 if the file has problems."""
     plan = plan_of(args)
     wrong = check_machine(plan)
     if args.json:

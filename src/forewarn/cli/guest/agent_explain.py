@@ -1,4 +1,4 @@
-"""`forewarn agent explain`: explain which rule matches each event, and why."""
+"""`forewarn agent explain`: explain which rule matches each event and why."""
 
 import argparse
 import json
@@ -111,7 +111,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def explain(args: argparse.Namespace) -> int:
-    """Print what the agent would do about each event, and why."""
+    """Print what the agent would do about each event and why."""
     plan = plan_of(args)
     given = _read_input(args.document)
     at = args.at or given.at or SystemClock().now()

@@ -49,7 +49,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the systemd unit, or print it."""
+    """Write or print the systemd unit."""
     file = Path(args.config).absolute()
     text = unit_file(_this_program(), file)
     path = Path(args.unit_directory).absolute() / NAME

@@ -80,7 +80,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def report(args: argparse.Namespace) -> int:
-    """List all events, or print the story of a single event."""
+    """List all events or print the story of a single event."""
     record, events = _read(_folder(args))
     if args.event is None:
         _write_list(events, json=args.json)

@@ -41,7 +41,7 @@ def register(subcommands: Subcommands) -> None:
 
 
 def approve(args: argparse.Namespace) -> int:
-    """Approve the given events, or all scheduled events."""
+    """Approve the given events or all scheduled events."""
     if bool(args.ids) == bool(args.all):
         raise WrongUsage("specify either event IDs or --all")
     with connect(args, patience=0) as client:

@@ -212,7 +212,7 @@ class _RecordingSession:
         *,
         as_json: bool,
     ) -> None:
-        """Poll `client`; write the lines from `recorder` to `file`."""
+        """Create a session that polls `client` and writes to `file`."""
         self._client = client
         self._file = file
         self._recorder = recorder

@@ -187,7 +187,7 @@ def body_of(args: argparse.Namespace) -> dict[str, object]:
 
 
 def announcement_lines(plain: object, api: ControlApi) -> Iterator[str]:
-    """Describe what was announced, and suggest the next commands."""
+    """Describe what was announced and suggest the next commands."""
     maintenances = maintenances_from(plain)
     yield from announced_lines(maintenances, api.now())
     yield from next_steps(maintenances)

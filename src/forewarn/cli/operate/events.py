@@ -154,7 +154,7 @@ def _explain(args: argparse.Namespace) -> int:
 
 
 def _approve(args: argparse.Namespace) -> int:
-    """Approve a single event, or all events of a maintenance operation."""
+    """Approve a single event or all events of a maintenance operation."""
     api = api_of(args)
     maintenance = maintenance_from(api.request("GET", _path(args.id)))
     responses = [

@@ -1,4 +1,4 @@
-"""`forewarn fleet`: apply a fleet file, show the fleet, or export it as a file."""
+"""`forewarn fleet`: apply a fleet file, or show or export the fleet."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""`forewarn host`: maintain a host, or report it as degraded, failed or recovered."""
+"""`forewarn host`: maintain a host or report its degradation, failure or recovery."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Commands that rehearse and lint programs, and replay recordings."""
+"""Commands that rehearse and lint programs or replay recordings."""

@@ -200,7 +200,7 @@ class _Display:
         )
 
     def end(self) -> None:
-        """Print that the recording has ended, and stop the replay."""
+        """Print that the recording has ended and stop the replay."""
         self._write("end of the recording", {"over": True})
         self._stop.wake()
 

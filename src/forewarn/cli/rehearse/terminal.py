@@ -160,7 +160,7 @@ def write_part(title: str, lines: Sequence[str]) -> None:
 
 
 def prepare_process() -> None:
-    """Hide the service's log, and exit cleanly on SIGTERM and SIGHUP.
+    """Hide the service's log and exit cleanly on SIGTERM and SIGHUP.
 
     The verdict contains the relevant parts of the log. A clean exit also stops the
     program.

@@ -1,4 +1,4 @@
-"""`forewarn clock`: show the service's clock, or advance a manual clock."""
+"""`forewarn clock`: show the service's clock or advance a manual clock."""
 
 import argparse
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`forewarn notify`: list notification targets, or send a test to a webhook."""
+"""`forewarn notify`: list notification targets or send a test to a webhook."""
 
 import argparse
 import time

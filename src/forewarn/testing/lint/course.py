@@ -56,7 +56,7 @@ class LintPace:
 
 
 class LintCourse:
-    """Plays all parts to a program, and records when each was played."""
+    """Plays all parts to a program and records when each part was played."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class LintCourse:
         deadline: float,
         begin: Callable[[CoursePart], None],
     ) -> None:
-        """Prepare a course for `program`.
+        """Create a course for `program`.
 
         `begin` is called before each part. The course ends no later than `deadline`.
         """
@@ -81,7 +81,7 @@ class LintCourse:
         self._began: list[tuple[CoursePart, float]] = []
 
     def play(self) -> Evidence:
-        """Play all parts, or stop early if the program no longer reacts."""
+        """Play all parts or stop early if the program no longer reacts."""
         for part, play in self._parts():
             self._began.append((part, time.monotonic()))
             self._begin(part)
@@ -232,7 +232,7 @@ class LintCourse:
         return True
 
     def _afterwards(self) -> bool:
-        """Wait until a new poll succeeds; return whether one did."""
+        """Wait until a new poll succeeds; return whether a new poll succeeded."""
         since = time.monotonic()
         return self._wait(
             lambda: any(_is_good(e) and e.since >= since for e in self._polls),
@@ -270,7 +270,7 @@ class LintCourse:
         )
 
     def _pause(self, until: Callable[[], bool] = lambda: False) -> bool:
-        """Wait a moment, so that the program can react; return True."""
+        """Wait a moment so that the program can react, and return True."""
         self._wait(until, self._pace.moment)
         return True
 

@@ -22,7 +22,7 @@ class CoursePart(StrEnum):
     text: str  # shown as progress
 
     def __new__(cls, value: str, text: str) -> Self:
-        """Create a part from its value and its description."""
+        """Create a part from a value and a description."""
         part = str.__new__(cls, value)
         part._value_ = value
         part.text = text
@@ -141,11 +141,11 @@ class Evidence:
         return next((e.at for e in self.shown if event in e.events), None)
 
     def span(self, part: CoursePart) -> CourseSpan | None:
-        """Return when `part` was played, or None if it was not."""
+        """Return when `part` was played, or None if the part was not played."""
         return next((played for played in self.spans if played.part is part), None)
 
     def part_at(self, at: float) -> CoursePart | None:
-        """Return the part that was played at time `at`, or None if there was none."""
+        """Return the part that was played at time `at`, or None outside all parts."""
         return next((played.part for played in self.spans if played.has(at)), None)
 
     # --- progress ------------------------------------------------------------

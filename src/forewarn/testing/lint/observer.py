@@ -32,7 +32,7 @@ class LintObserver(RehearsalObserver):
     """
 
     def __init__(self, vm: str) -> None:
-        """Observe the program that runs in `vm`."""
+        """Create an observer of the program that runs in `vm`."""
         super().__init__()
         self._vm = vm
         self.shown: list[ShownDocument] = []
@@ -47,10 +47,10 @@ class LintObserver(RehearsalObserver):
         self._directory = directory
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
-        """Respond with the future document while it is active.
+        """Respond with the future document while the document is active.
 
-        Its event can still be approved afterward, because preparation may take a long
-        time.
+        The document's event can still be approved afterward, because preparation may
+        take a long time.
         """
         request.wait = None  # Azure is not known to support long polls
         self.forwarded += request.is_forwarded

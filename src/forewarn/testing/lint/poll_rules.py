@@ -1,4 +1,4 @@
-"""Lint rules for requests: header, version, polling rate, and behavior after a 429."""
+"""Lint rules for requests: header, version, polling rate and behavior after a 429."""
 
 from collections.abc import Sequence
 from itertools import pairwise

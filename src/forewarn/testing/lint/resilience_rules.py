@@ -1,4 +1,4 @@
-"""Lint rules for resilience: programs must keep polling after documents and errors."""
+"""Lint rules for resilience, which is continued polling after documents and errors."""
 
 from collections.abc import Sequence
 from functools import partial

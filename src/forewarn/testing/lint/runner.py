@@ -1,4 +1,4 @@
-"""The linter: plays the course to a program and applies all rules."""
+"""The linter, which plays the course to a program and applies all rules."""
 
 import time
 from collections.abc import Callable, Sequence

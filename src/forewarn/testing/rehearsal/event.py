@@ -42,7 +42,7 @@ class RehearsedEvent:
         maintenance_id: str,
         event_id: str,
     ) -> None:
-        """Wrap the event `event_id` of the given maintenance operation."""
+        """Create a view of the event `event_id` of the given maintenance operation."""
         self._engine = engine
         self._observer = observer
         self._maintenance_id = maintenance_id
@@ -81,7 +81,7 @@ class RehearsedEvent:
 
     @property
     def status(self) -> EventStatus | None:
-        """The status that VMs see, or None if they no longer see the event."""
+        """The status that VMs see, or None if VMs no longer see the event."""
         maintenance = self.maintenance
         is_there = maintenance.event(self.id).withdrawn_at is None
         return STATUS.get(maintenance.phase) if is_there else None
@@ -123,7 +123,7 @@ class RehearsedEvent:
 
     @property
     def approved_by(self) -> str | None:
-        """The VM or token that approved the event, or None if it is not approved."""
+        """The VM or token that approved the event, or None without an approval."""
         return self._event.approved_by
 
     @property
@@ -179,7 +179,7 @@ class RehearsedEvent:
     ) -> None:
         """Wait, in real time, until the event is approved.
 
-        Fail early if it can no longer be approved.
+        Fail early if the event can no longer be approved.
         """
         __tracebackhide__ = True
         if by is not None and not self.is_approved:
@@ -261,7 +261,7 @@ def wait_until(
 ) -> None:
     """Wait until `problem` returns None; raise AssertionError if it never does.
 
-    If `until` is given, wait for that instead, and then check `problem`.
+    If `until` is given, wait until `until` holds and then check `problem`.
     """
     __tracebackhide__ = True  # show failures at the test's own line
     is_settled = until or (lambda: problem() is None)
@@ -277,7 +277,7 @@ def wait_until(
 def not_approved_by(
     maintenance: Maintenance, event_id: str, by: str | None, within: str
 ) -> str | None:
-    """Explain why an event is not approved; return None if it is approved.
+    """Explain why an event is not approved, or return None if the event is approved.
 
     If `by` is not None, the event must have been approved by that VM or token.
     """
@@ -296,7 +296,7 @@ def not_approved_by(
 
 
 def what_approved(maintenance: Maintenance, event_id: str) -> str | None:
-    """Describe who or what approved an event; return None if it is not approved."""
+    """Describe who or what approved an event, or return None without an approval."""
     if maintenance.event(event_id).approved_at is None:
         return None
     who = _who(maintenance, event_id)

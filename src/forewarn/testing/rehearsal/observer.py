@@ -36,7 +36,7 @@ class RehearsalObserver:
     """All observations of a rehearsal."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Use `monotonic` as the clock."""
+        """Create an observer without observations that reads times from `monotonic`."""
         self._monotonic = monotonic
         self._changed = Condition()
         self._changes = 0
@@ -89,7 +89,7 @@ class RehearsalObserver:
             self._wake(at)
 
     def committed(self, position: int) -> None:
-        """Record a commit up to journal `position`, before VMs can see it."""
+        """Record a commit up to journal `position` before VMs can see the change."""
         with self._changed:
             at = self._monotonic()
             self._commits.append((position, at))

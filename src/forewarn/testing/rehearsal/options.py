@@ -113,7 +113,7 @@ def _number(name: str, given: _Number | None, kind: type[_Number]) -> _Number | 
 
 
 def fleet_of(source: FleetSource = None, vms: Sequence[str] = ()) -> Fleet:
-    """Read the fleet from `source`, or build a single enabled group with `vms`."""
+    """Read the fleet from `source` or build a single enabled group with `vms`."""
     if isinstance(vms, str) or not isinstance(vms, Iterable):
         raise InvalidInput(f"vms must be a list of names, such as [{vms!r}]")
     if vms and source is not None:

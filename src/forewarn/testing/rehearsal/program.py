@@ -17,7 +17,7 @@ _PART = (str, bytes, os.PathLike)  # types of the parts of a command
 
 
 class Program:
-    """A process in its own session, so that its child processes are stopped with it."""
+    """A process in its own session, so that child processes stop with the process."""
 
     def __init__(
         self,
@@ -28,11 +28,11 @@ class Program:
         on_end: Callable[[], None] = lambda: None,
         grace: float = 3.0,
     ) -> None:
-        """Run `command` with the additional environment variables in `environment`.
+        """Create a program from `command`, with additional variables in `environment`.
 
         When the program has ended, `on_end` is called. Output goes to the file
-        `output`, or to a temporary file if that is None. To stop the program, SIGTERM
-        is sent, followed by SIGKILL after `grace` seconds.
+        `output`, or to a temporary file if `output` is None. To stop the program,
+        SIGTERM is sent, followed by SIGKILL after `grace` seconds.
         """
         self._command = command
         self._environment = environment
@@ -84,9 +84,9 @@ class Program:
             ) from error
 
     def _wait(self) -> None:
-        """Wait for the program to end, but do not reap it yet.
+        """Wait for the program to end, but do not reap the process yet.
 
-        Until it is reaped, no other process can get its PID.
+        Until the program is reaped, no other process can get the program's PID.
         """
         assert self._process is not None
         end = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)

@@ -64,7 +64,7 @@ class Rehearsal:
         metadata: str = "127.0.0.1:0",
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        """Serve `fleet`, or a group with `vms`, to a program in the VM `vm`.
+        """Create a rehearsal of `fleet`, or a group with `vms`, for a program in `vm`.
 
         By default, the program runs in web-0 of the demo fleet. `settings` are service
         settings.
@@ -103,7 +103,7 @@ class Rehearsal:
         self.close()
 
     def open(self) -> None:
-        """Start the service; return once it accepts requests."""
+        """Start the service and return once the service accepts requests."""
         if self._was_opened:
             raise Conflict("a rehearsal can only be opened once; create another one")
         self._service.open()
@@ -156,8 +156,8 @@ class Rehearsal:
     ) -> Program:
         """Run a program in the rehearsal's environment until the `with` block ends.
 
-        The program's output goes to the file `output`. If that is None, failing tests
-        show the output.
+        The program's output goes to the file `output`. If `output` is None, failing
+        tests show the output.
         """
         program = Program(
             command,
@@ -371,7 +371,7 @@ def events_of(
 
 
 def seen_by(vm: str, fleet: Fleet, events: Sequence[RehearsedEvent]) -> RehearsedEvent:
-    """Return the event that `vm` sees, preferably one that lists the VM.
+    """Return the event that `vm` sees, preferably an event that lists the VM.
 
     If the VM sees none of the events, return the first one.
     """
@@ -404,7 +404,7 @@ def _config_of(
 
 
 def _checked(settings: Mapping[str, object]) -> Mapping[str, object]:
-    """Return `settings`; reject any that do not exist or would have no effect."""
+    """Return `settings`; reject settings that do not exist or have no effect."""
     if not isinstance(settings, Mapping):
         raise InvalidInput(
             "settings must be a table, such as {'requests_per_second': 1.0}"

@@ -90,7 +90,7 @@ class ReplayEvents:
     """All events shown so far; thread-safe."""
 
     def __init__(self) -> None:
-        """Start without any events."""
+        """Create a collection without any events."""
         self._lock = Lock()
         self._events: dict[str, ScheduledEvent] = {}
         self._waiting: set[str] = set()

@@ -66,7 +66,7 @@ def schedule_of(recording: Recording, *, speed: float, shown: float) -> ReplaySc
 
 
 def _is_shown(line: Line) -> bool:
-    """Return whether a line changes the response, which an empty body does not."""
+    """Return whether a line changes the response; an empty body changes nothing."""
     is_blank = isinstance(line, RecordedDocument) and line.document is None
     return isinstance(line, RecordedDocument | RecordedFailure) and not is_blank
 
@@ -74,7 +74,7 @@ def _is_shown(line: Line) -> bool:
 def _is_seen(line: Line) -> bool:
     """Return whether programs must get a chance to see the line.
 
-    This is False for the end of a failure.
+    Programs need not see the end of a failure.
     """
     return not (isinstance(line, RecordedFailure) and line.what is None)
 
@@ -83,7 +83,7 @@ class ReplayClock:
     """The replay clock: system time until the replay starts, then recorded time."""
 
     def __init__(self, schedule: ReplaySchedule) -> None:
-        """Take times and speed from `schedule`."""
+        """Create a clock with the times and speed of `schedule`."""
         self.name = f"x{schedule.speed:g}"
         self.rate = schedule.speed
         self._schedule = schedule
@@ -112,6 +112,6 @@ class ReplayClock:
         return 0.0 if self._turn is None else time.monotonic() - self._turn[1]
 
     def wait(self, bell: Bell, until: datetime | None) -> None:
-        """Wait at most one second for `bell`, and ignore `until`."""
+        """Wait at most one second for `bell`; `until` is ignored."""
         del until
         bell.wait(_LONGEST_WAIT)

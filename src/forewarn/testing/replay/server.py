@@ -59,9 +59,9 @@ class Replay:
         on_approval: Callable[[ReplayApproval], None] = lambda approval: None,
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
-        """Play the recording at `speed`; treat requests as coming from `vm`.
+        """Create a replay at `speed` that treats requests as coming from `vm`.
 
-        The default is the VM on which the recording was made. The replay starts with
+        The default VM is the VM on which the recording was made. The replay starts with
         the first request, or immediately if `is_eager` is True. Each document is shown
         for at least `shown` real seconds.
         """
@@ -202,7 +202,7 @@ class Replay:
         return error(int(status), f"Recorded failure: {self._failure}")
 
     def _begin(self) -> None:
-        """Start the first turn, so that it includes the current request."""
+        """Start the first turn so that the turn includes the current request."""
         self._begin_turn()
         handler, clock = self._plane.handler, self._clock
         handler.head = ResponseHead(clock.now(), clock.name)

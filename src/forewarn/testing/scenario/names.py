@@ -20,7 +20,7 @@ class NamedEvent:
 
 @dataclass(slots=True, kw_only=True)
 class StepNames:
-    """All names that a step can use; each announcement adds its own."""
+    """All names that a step can use; each announcement can add a name."""
 
     fleet: Fleet | None = None  # if None (unreadable), any name is valid
     vm: str = ""  # the VM in which the program runs

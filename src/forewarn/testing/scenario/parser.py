@@ -189,7 +189,7 @@ def _fleet(plain: Mapping[str, object], top: Location) -> Fleet | None:
 
 
 def _vm(plain: Mapping[str, object], names: StepNames) -> str:
-    """Return the program's VM, or "" if invalid. Errors are reported elsewhere."""
+    """Return the program's VM, or "" if invalid; errors are reported elsewhere."""
     if "vm" not in plain:
         return "" if names.fleet is None else next(iter(names.fleet.vms))
     try:
@@ -320,7 +320,7 @@ def _register_name(
 ) -> None:
     """Make the name that a step sets available to later steps.
 
-    This happens even if the step is invalid.
+    The name becomes available even if the step is invalid.
     """
     name = table.get(AS.name)
     if not isinstance(name, str):

@@ -3,7 +3,7 @@
 1. The service's clock is paused while the player waits for the program. The result
    therefore does not depend on the machine's speed.
 2. The player waits for the program's first request before running any step. Only faults
-   at the start of the scenario are set before that.
+   at the start of the scenario are set before that request.
 """
 
 import time

@@ -193,7 +193,7 @@ def transcript(
     entries: Sequence[JournalEntry],
     began: datetime,
 ) -> Iterator[str]:
-    """Yield the scenario, its results, and all journal entries except sightings."""
+    """Yield the scenario, its results and all journal entries except sightings."""
     lines: list[object] = [{"scenario": name, "seed": seed}]
     lines += [
         {"step": item.number, "what": item.what, "verdict": item.verdict}

@@ -15,7 +15,7 @@ class ScenarioStage:
     """The state shared by a scenario's steps."""
 
     def __init__(self, rehearsal: Rehearsal, program: Program, deadline: float) -> None:
-        """Limit all waiting to `deadline`, which is on the monotonic clock."""
+        """Create a stage whose waits end by `deadline`, on the monotonic clock."""
         self.rehearsal = rehearsal
         self.program = program
         self.deadline = deadline
@@ -62,7 +62,7 @@ class ScenarioStage:
     def has_current_document(self) -> bool:
         """Return whether the program has received the current document.
 
-        While faults are active, return True, because they may block the document.
+        While faults are active, return True, because faults may block the document.
         """
         if self.rehearsal.service.plane.faults.kinds:
             return True

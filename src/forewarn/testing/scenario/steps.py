@@ -1,4 +1,4 @@
-"""The execution of scenario steps: actions, and waiting for expectations."""
+"""The execution of scenario steps, which are actions and expectations."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -111,7 +111,7 @@ def _disturb(stage: ScenarioStage, step: s.Step) -> None:
 
 
 def await_expectation(stage: ScenarioStage, step: ExpectStep) -> str | None:
-    """Wait until the expectation of `step` is met; return the reason if it is not."""
+    """Wait until the expectation of `step` is met; return the reason on failure."""
     return _EXPECTATIONS[step.expectation](stage, step)
 
 

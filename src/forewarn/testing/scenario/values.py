@@ -189,7 +189,7 @@ PROBABILITY = _plain(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepKey(Generic[_Value]):
-    """A key of a step, and the step field that receives its value."""
+    """A key of a step and the step field that receives the key's value."""
 
     name: str
     kind: ValueKind[_Value]
@@ -220,7 +220,7 @@ class StepTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepForm:
-    """A form of a step, with its verb, its other keys, and a factory for the step.
+    """A form of a step, with a verb, other keys and a factory for the step.
 
     `make` raises InvalidInput if the values contradict each other.
     """

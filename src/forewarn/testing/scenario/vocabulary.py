@@ -1,4 +1,4 @@
-"""Tables of the verbs of scenario steps, and of the keys that each verb accepts."""
+"""Tables of the verbs of scenario steps and of the keys that each verb accepts."""
 
 from collections.abc import Callable
 
