@@ -1,4 +1,4 @@
-"""Clocks: the system time, a multiple of real time, or manual."""
+"""Clocks that show system time, a multiple of real time, or manually set time."""
 
 import re
 import time
@@ -76,7 +76,7 @@ class ManualClock:
 
     @contextmanager
     def moved_to(self, moment: datetime) -> Iterator[None]:
-        """Move the clock to `moment`, and move it back if the block raises an error."""
+        """Move the clock to `moment` and back again if the block raises an error."""
         before = self._now
         self.move_to(moment)
         try:

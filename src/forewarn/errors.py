@@ -89,7 +89,7 @@ class TooMany(Conflict):
     """A VM or group has reached its limit of operations."""
 
     def __init__(self, message: str, *, per: str) -> None:
-        """Create the error; `per` is what has the limit: "vm" or "group"."""
+        """Create the error; `per` names what has the limit, "vm" or "group"."""
         super().__init__(message)
         self.per = per
 
@@ -102,7 +102,7 @@ class Throttled(ForewarnError):
     """A token has reached its limit of waiting commands or idempotency keys."""
 
     def __init__(self, message: str, *, retry_after: int = 1) -> None:
-        """Create the error; clients should retry after `retry_after` seconds."""
+        """Create the error with `retry_after`, the seconds until a retry."""
         super().__init__(message)
         self.retry_after = retry_after
 

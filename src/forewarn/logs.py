@@ -18,7 +18,7 @@ _ExceptionInfo = (
 
 
 class CleanFormatter(logging.Formatter):
-    """A formatter that removes control characters, even from quoted text."""
+    """A formatter that replaces control characters, even in quoted text."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Format the message on one line."""

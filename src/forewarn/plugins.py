@@ -1,6 +1,6 @@
 """Plug-ins: drivers and notifiers that installed packages declare as entry points.
 
-An error in a plug-in becomes one line that names the plug-in.
+An error in a plug-in is reported in one line that names the plug-in.
 """
 
 import logging

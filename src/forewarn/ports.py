@@ -36,7 +36,7 @@ class Snapshot(Protocol):
         """Return the time of the last fact."""
 
     def position_before(self, moment: datetime) -> int:
-        """Return the last position before `moment`; journal times never decrease."""
+        """Return the last position before `moment`, as journal times never decrease."""
 
     def facts(
         self,
@@ -119,7 +119,7 @@ class Snapshot(Protocol):
         """Return the next time at which a timer fires."""
 
     def due(self, now: datetime) -> Sequence[Maintenance]:
-        """Return the maintenance whose timers have fired by `now`, oldest first."""
+        """Return maintenance whose timers have fired by `now`, oldest first."""
 
     def setting(self, name: str) -> str | None:
         """Return the value stored under `name`."""
@@ -137,18 +137,18 @@ class Transaction(Snapshot, Protocol):
     def save(
         self, before: Slice, step: Step, moments: Mapping[str, datetime | None]
     ) -> int:
-        """Save what `step` changed since `before`, and return the new position."""
+        """Save what `step` changed since `before` and return the new position."""
 
     def save_observations(
         self, polled: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
     ) -> None:
-        """Save when groups were last polled, and which VMs were shown which events."""
+        """Save when groups were last polled and which VMs were shown which events."""
 
     def keep(self, name: str, value: str) -> None:
         """Store `value` under `name`."""
 
     def keep_receipt(self, receipt: Receipt, *, forget_before: datetime) -> None:
-        """Save `receipt`, and delete some receipts older than `forget_before`.
+        """Save `receipt` and delete some receipts older than `forget_before`.
 
         An old receipt with the same key is always deleted.
         """

@@ -1,4 +1,4 @@
-"""Processes on this machine: runnable commands, and members of sessions and groups.
+"""Processes on this machine: runnable commands and members of sessions and groups.
 
 Members are read from /proc. This module uses only the standard library, because the
 supervisor of driver scripts starts without other packages.

@@ -4,8 +4,8 @@ A program that hangs before it waits would not notice a signal. Therefore, the f
 signal before the wait sets an alarm, which ends the process unless the wait begins in
 time.
 
-Windows has neither SIGHUP nor alarms. Ctrl-Break is not handled here, so that it ends a
-hanging program on Windows.
+Windows has neither SIGHUP nor alarms. A hanging program can be ended there with
+Ctrl-Break, which is therefore not handled here.
 """
 
 import select
@@ -30,7 +30,7 @@ class StopSignal:
     """Waits for a stop signal or a call to `wake`."""
 
     def __init__(self, read_end: socket.socket, write_end: socket.socket) -> None:
-        """Wait at `read_end` for bytes from the nonblocking `write_end`."""
+        """Create a signal from two connected sockets; `write_end` is nonblocking."""
         self._read_end = read_end
         self._write_end = write_end
         self._is_awaited = False  # whether the wait has begun

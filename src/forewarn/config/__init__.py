@@ -1,1 +1,1 @@
-"""Settings of the service, and the sources of their values."""
+"""Settings of the service and the sources of their values."""

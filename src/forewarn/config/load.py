@@ -56,7 +56,7 @@ def _check_control(config: Config) -> None:
 
 
 def _targets(config: Config, environment: Mapping[str, str]) -> tuple[Target, ...]:
-    """Resolve all notification targets; those from `--webhook` come first."""
+    """Resolve all notification targets; targets from `--webhook` come first."""
     secrets = config.webhook_secret or ()
     unnamed = [
         replace(target_of(url), secrets=secrets)

@@ -1,4 +1,4 @@
-"""All settings of the service; each is a field of `Config` with every way to set it.
+"""All settings of the service, each a field of `Config` with every way to set it.
 
 The command line, the environment, the configuration file and the reference page are all
 generated from `SETTINGS`.
@@ -106,7 +106,7 @@ _read_connections = whole_number(1, 10_000_000, unit="connections", is_text=True
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting, and every way to set it."""
+    """One setting and every way to set it."""
 
     name: str  # the `Config` field's name; the flag has dashes
     key: str  # section.name in the configuration file

@@ -22,7 +22,7 @@ _MAX_MIB = 64
 MAX_BYTES = _MAX_MIB * 1024 * 1024
 
 #: The maximum number of parts in a dotted key. The memory and time that `tomllib` needs
-#: grow with the square of this number: 1 GB for a 32 kB key.
+#: grow with the square of this number; a 32 kB key needs 1 GB.
 _MAX_PARTS = 8
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
 _LONG_KEY = re.compile(rf"(?:{_PART}){{{_MAX_PARTS}}}")
@@ -81,7 +81,7 @@ def read_bytes(
 def decode(
     content: bytes, name: object, error: type[ForewarnError] = InvalidInput
 ) -> str:
-    """Decode the text of the file `name`, and convert all line ends to line feeds."""
+    """Decode the text of the file `name` and convert all line ends to line feeds."""
     if len(content) > MAX_BYTES:
         raise error(f"{name} is too large; the maximum is {_MAX_MIB} MiB")
     try:
@@ -205,7 +205,7 @@ class _Scan:
             self._at = max(literal.end() if literal else 0, self._at + 1)
 
     def _entries(self, end: str) -> Iterator[int]:
-        """Move to each entry in turn, and yield its index; stop after `end`."""
+        """Move to each entry in turn and yield its index; stop after `end`."""
         index = 0
         while self._skip_blank() and not self._skip(end):
             yield index
@@ -233,7 +233,7 @@ class _Scan:
         return self._at < len(self._text)
 
     def _skip(self, sign: str) -> bool:
-        """Skip `sign` if it is next; return whether it was."""
+        """Skip `sign` if it comes next; return whether `sign` was skipped."""
         is_next = self._text.startswith(sign, self._at)
         self._at += len(sign) if is_next else 0
         return is_next

@@ -1,7 +1,7 @@
 """Readers for values: text, words, numbers, addresses, lists and tables.
 
 1. A value comes from a file, an option, an environment variable or a request. A reader
-   returns the typed value, or raises InvalidInput with the expected form.
+   returns the typed value or raises InvalidInput with the expected form.
 2. A reader does not know the location of its value. The caller adds the location, using
    `at` or the paths in `InvalidParts`.
 3. Readers of lists and tables report problems in all parts together.
@@ -183,7 +183,7 @@ def read_flag(value: object) -> bool:
 
 
 def read_switch(value: object) -> bool:
-    """Parse true or false, or a word for them such as "yes" or "off"."""
+    """Parse true, false, or an equivalent word such as "yes" or "off"."""
     word = value.strip().lower() if isinstance(value, str) else ""
     return _SWITCHES[word] if word in _SWITCHES else read_flag(value)
 
@@ -278,7 +278,7 @@ def read_address(value: object) -> Address:
 
 
 def parse_ip(text: object) -> "IPv4Address | IPv6Address | None":
-    """Parse an IP address, or return None if `text` is not one."""
+    """Parse an IP address; return None for any other text."""
     from ipaddress import ip_address  # imported late: large and not always needed
 
     try:
@@ -288,7 +288,7 @@ def parse_ip(text: object) -> "IPv4Address | IPv6Address | None":
 
 
 def split_url(value: object) -> SplitResult | None:
-    """Split an http or https URL, or return None if it is not one."""
+    """Split an http or https URL; return None for any other value."""
     if not isinstance(value, str) or not _URL.fullmatch(value):
         return None
     try:

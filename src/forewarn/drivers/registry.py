@@ -96,7 +96,7 @@ def _script_driver(choice: DriverChoice) -> Driver:
 
 
 def read_command(value: object) -> tuple[str, ...]:
-    """Parse a command: a list of words, or a string split like in a shell."""
+    """Parse a command: a list of words, or a string split as in a shell."""
     try:
         words = split(value) if isinstance(value, str) else value
     except ValueError as error:

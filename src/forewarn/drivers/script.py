@@ -1,7 +1,7 @@
 """A driver that runs a command for each maintenance operation.
 
-1. Each command runs under a supervisor process (see `script_supervisor`). While they
-   run, supervisors share a lock on a file.
+1. Each command runs under a supervisor process (see `script_supervisor`). Running
+   supervisors share a lock on a file.
 2. No command starts while scripts from an earlier service are running. Their
    supervisors hold the lock, and a variable with the lock's name marks their processes.
 3. Anything left behind by an earlier service is killed: scripts without a supervisor
@@ -70,7 +70,7 @@ class ScriptDriver:
         """Create a driver that runs `command`.
 
         The command receives SIGTERM after `timeout` seconds, unless that is 0, and is
-        killed `grace` seconds later. Supervisors lock `lock_file`. It is None if the
+        killed `grace` seconds later. Supervisors lock `lock_file`, which is None if the
         store is in memory, because a new service then has no work to repeat.
         Supervisors from an earlier service are killed after `patience` seconds.
         """
@@ -83,7 +83,7 @@ class ScriptDriver:
         self._running: set[_SupervisedScript] = set()
 
     def open(self) -> None:
-        """Check that the command can run, and begin to end old scripts."""
+        """Check that the command can run and begin to end old scripts."""
         problem = command_problem(self._command)
         if problem is not None:
             raise CannotStart(f"cannot run the driver's command: {problem}")
@@ -92,7 +92,7 @@ class ScriptDriver:
 
     @property
     def warning(self) -> str:
-        """Why no commands can start now; empty if they can."""
+        """The reason why no commands can start now; empty if commands can start."""
         return "" if self._old is None else self._old.warning
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class ScriptDriver:
             self._changed.wait_for(lambda: not self._running, _LAST)
 
     def carry_out(self, work: Work) -> Iterator[Report | Printed | Sequence[Report]]:
-        """Run the command for `work`, and yield its reports as they arrive."""
+        """Run the command for `work` and yield the command's reports as they arrive."""
         if work.halt.is_set():
             return
         reported: set[str] = set()
@@ -238,13 +238,16 @@ class _OldScripts:
     """Scripts left running by an earlier service on the same store."""
 
     def __init__(self, lock_file: Path, patience: float) -> None:
-        """Allow the scripts `patience` seconds; their supervisors lock `lock_file`."""
+        """Create the state of scripts whose supervisors lock `lock_file`.
+
+        Supervisors still running `patience` seconds after `open` are killed.
+        """
         self._path = lock_file
         self._patience = patience
         self._kill_at = float("inf")
         self._lock = Lock()  # guards the fields below
-        self._are_gone = False  # then our own supervisors hold the lock
-        self.warning = ""  # empty unless they cannot be ended
+        self._are_gone = False  # if so, only our own supervisors hold the lock
+        self.warning = ""  # empty unless the scripts cannot be ended
 
     def open(self) -> None:
         """Look for old scripts; raise `CannotStart` if that is impossible.

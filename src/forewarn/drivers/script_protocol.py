@@ -19,7 +19,7 @@ _LONGEST_LINE = 200  # characters
 class ScriptResult:
     """The result of a script."""
 
-    code: int | None = None  # same as in `subprocess`; None if it never ended
+    code: int | None = None  # same as in `subprocess`; None if the script never ended
     output: str = ""
     is_late: bool = False
     is_halted: bool = False  # whether it was stopped before it ended on its own
@@ -85,7 +85,7 @@ def _plain(text: str) -> str:
 def reports_of(
     work: Work, reported: AbstractSet[str], result: ScriptResult, timeout: float
 ) -> Iterator[Printed | Sequence[Report]]:
-    """Yield the output, and a report for each VM that the script did not report."""
+    """Yield the output and a report for each VM that the script did not report."""
     if result.output:
         yield Printed(text=result.output)
     silent = [vm.name for vm in work.vms if vm.name not in reported]

@@ -48,7 +48,7 @@ _CONTROLS = dict.fromkeys({*range(32), *range(127, 160)} - {9, 10}, "\ufffd")
 
 
 class ScriptOrder(NamedTuple):
-    """The command to supervise, and its limits."""
+    """The command to supervise and its limits."""
 
     command: Sequence[str]
     input: str
@@ -81,7 +81,7 @@ class ScriptSupervisor:
     """One script, from its start to the end of its last process."""
 
     def __init__(self, order: ScriptOrder) -> None:
-        """Supervise the command in `order`."""
+        """Create a supervisor for the command in `order`."""
         self._order = order
         self._session = os.getpid()
         self._reader = OutputReader(order.vms)
@@ -97,7 +97,7 @@ class ScriptSupervisor:
         self._handlers: dict[int, Callable[[int], None]] = {}
 
     def run(self, read: bytes = b"") -> None:
-        """Run the script, and return when its whole session has ended.
+        """Run the script and return when its whole session has ended.
 
         `read` is the input that was already read after the order.
         """
@@ -301,7 +301,7 @@ def _die_with(supervisor: int) -> Callable[[], None]:
 
     def in_child() -> None:
         prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != supervisor:  # it died before that
+        if os.getppid() != supervisor:  # the supervisor died earlier
             os.kill(os.getpid(), signal.SIGKILL)
 
     return in_child
@@ -315,14 +315,14 @@ def _is_past(moment: float | None, now: float) -> bool:
 
 
 class OutputReader:
-    """Separates reports from other output, and keeps the end of the other output.
+    """Separates reports from other output and keeps the end of the other output.
 
     A line that looks like a report but cannot be parsed is kept as output and noted in
     `unreadable`, because it may have reported a failure.
     """
 
     def __init__(self, vms: Iterable[str]) -> None:
-        """Accept reports about `vms`."""
+        """Create a reader that accepts reports about `vms`."""
         self._names = {name.lower(): name for name in vms}
         self._reported: set[tuple[str, bool]] = set()  # VM and whether it failed
         self._rest = b""  # an incomplete line
@@ -406,7 +406,7 @@ class OutputReader:
     def _note_unreadable(
         self, line: bytes, wrong: str, *, is_report: bool = False
     ) -> None:
-        """Note the problem with `line`, if it is a report or starts like one."""
+        """Note the problem with `line` if the line looks like a report."""
         if self.unreadable or not (is_report or _LIKE_A_REPORT.match(line)):
             return
         begin = _clean(line[:_MOST_QUOTED].decode(errors="replace"))

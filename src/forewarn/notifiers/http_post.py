@@ -53,7 +53,7 @@ class Sender:
     """Posts to one URL, one message at a time."""
 
     def __init__(self, url: str, *, timeout: float, hidden: Sequence[str] = ()) -> None:
-        """Allow each message `timeout` seconds; redact `hidden` in error messages."""
+        """Create a sender with a `timeout` in seconds; errors do not show `hidden`."""
         parts = urlsplit(url)
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -72,13 +72,13 @@ class Sender:
         self._is_closed = False
 
     def close(self) -> None:
-        """Abort the current request, and send no more."""
+        """Abort the current request and send no more messages."""
         with self._lock:
             self._is_closed = True
         self._shut_down()
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> PostResponse:
-        """Send `body`, and return the response."""
+        """Send `body` and return the response."""
         late = Bell()
         overdue = Timer(self._timeout, self._end_late, (late,))
         overdue.daemon = True
@@ -112,7 +112,7 @@ class Sender:
         )
 
     def _redacted(self, text: str, *, is_cut: bool = False) -> str:
-        """Redact secrets, and remove control characters."""
+        """Redact secrets and replace control characters with spaces."""
         redacted = _redact(text, self._hidden, is_cut=is_cut)
         return clean(redacted).strip()[:_MOST_SHOWN]
 
@@ -279,7 +279,8 @@ def secret_words(text: str) -> Iterator[str]:
 def _secret_words_of_url(parts: SplitResult) -> Iterator[str]:
     """Yield the possible secrets in a URL, encoded or not.
 
-    These are the user, password, path and query, and long parts of the path and query.
+    The possible secrets are the user, the password, and the path and query with their
+    long parts.
     """
     yield from _both(parts.password or "")
     yield from secret_words(unquote(parts.username or ""))

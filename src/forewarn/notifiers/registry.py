@@ -36,7 +36,7 @@ class LogNotifier:
     """Logs a sentence; a JSON log also contains the whole event."""
 
     def __init__(self, *, source: str) -> None:
-        """Log events with this `source`."""
+        """Create a notifier that logs events with this `source`."""
         self._source = source
 
     def notify(self, notice: Notice) -> None:

@@ -63,7 +63,7 @@ read_source = matching(_URL, "a URI such as /forewarn")
 
 
 def target_of(url: str) -> Target:
-    """Create a target for an unnamed webhook; its name is derived from the URL."""
+    """Create a target, named after the URL, for an unnamed webhook."""
     host = re.sub(r"[^A-Za-z0-9.-]", "-", urlsplit(url).hostname or "")[:37]
     digest = hashlib.sha256(url.encode()).hexdigest()[:12]
     return Target(name=f"{host}-{digest}", kind="webhook", url=url)

@@ -10,7 +10,7 @@ from forewarn.errors import InvalidInput
 from forewarn.formats import is_utf8
 from forewarn.plugins import PluginKind
 
-#: A target's default facts: what happens to VMs, and what needs attention.
+#: A target's default facts: what happens to VMs and what needs attention.
 USUAL = frozenset(
     {
         "Announced",

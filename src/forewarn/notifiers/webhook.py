@@ -66,7 +66,7 @@ class Webhook:
             raise Undelivered(f"{self._target.shown_url} responded with {response}")
 
     def send(self, event: Json, attempt: int = 1) -> PostResponse:
-        """Sign and post `event`, and return the response."""
+        """Sign and post `event`; return the response."""
         body = cloud_event_bytes(event)
         return self._sender.post(body, self._headers(body, attempt))
 
@@ -88,7 +88,7 @@ class Webhook:
 
 
 def cloud_event(notice: Notice, source: str) -> Json:
-    """Convert `notice`; the ID is its position, which is the same in every attempt."""
+    """Convert `notice`; the event's ID is the position, the same in every attempt."""
     return envelope(
         id=str(notice.position),
         source=source,

@@ -1,1 +1,1 @@
-"""The running service: the only place that names and connects concrete classes."""
+"""The running service; only this package names and connects concrete classes."""

@@ -1,4 +1,4 @@
-"""The complete service: its parts, and the journal readers that commits wake.
+"""The complete service with its parts and the journal readers that commits wake.
 
 Parts start in order and stop in reverse order.
 """
@@ -91,7 +91,7 @@ class ServiceObserver(RequestObserver, Protocol):
 
 
 class JournalReaders:
-    """All journal readers, and the timers."""
+    """All journal readers and the timers."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class Service:
         fleet: Fleet | None = None,
         observer: ServiceObserver | None = None,
     ) -> None:
-        """Configure the service; serve `fleet` if given. Call `open` to start it.
+        """Create a service that serves `fleet`, if given; call `open` to start it.
 
         A guest shares its process with other programs, so it leaves garbage collection
         alone and has no control plane until `open_control` is called.

@@ -1,7 +1,7 @@
 """Parts of the service, created from the configuration.
 
-These are the store, clock, rules, IDs, driver and fleet. The service only connects
-them.
+The parts are the store, clock, rules, IDs, driver and fleet. The service only connects
+these parts.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def store_bytes(url: str) -> int | None:
 
 
 def _postgres(url: str) -> Database:
-    try:  # imported late: it takes 0.1 s and is an extra
+    try:  # imported late: slow (0.1 s) and an optional extra
         from forewarn.stores.postgres import Postgres
     except ImportError as error:
         raise CannotStart(
@@ -137,7 +137,7 @@ def _lock_file(config: Config) -> Path | None:
 
 
 def apply_fleet(fleets: FleetCommands, name: str) -> None:
-    """Apply the fleet file `name`, unless it was the last one applied."""
+    """Apply the fleet file `name`, unless it was the last file applied."""
     content = toml.read_bytes(_fleet_file(name), CannotStart)
     digest = hashlib.sha256(content).hexdigest()
     if fleets.is_applied(digest):
@@ -156,7 +156,7 @@ def apply_fleet(fleets: FleetCommands, name: str) -> None:
 
 
 def _fleet_file(name: str) -> Traversable:
-    """Return the fleet file; `demo` is the bundled one, unless such a file exists."""
+    """Return the fleet file; `demo` is the bundled file unless a file `demo` exists."""
     path = Path(name)
     if name == _DEMO and not path.exists():
         return resources.files("forewarn").joinpath(f"{_DEMO}.toml")

@@ -1,8 +1,9 @@
-"""Consistency checks for a store: invariants that every commit preserves and that
-missing rows violate.
+"""Consistency checks for a store, based on invariants that every commit preserves and
+that missing rows violate.
 
-1. `find_losses` runs at every start. It counts and looks up keys, and reads only live
-   maintenance: a journal with a million entries takes less than a second.
+1. `find_losses` runs at every start. The function counts and looks up keys and
+   reads only live maintenance, so checking a journal with a million entries takes less
+   than a second.
 2. `find_differences` replays the whole journal and compares the state.
 3. Nothing is repaired. Instead, the service does not start, because a repaired store
    would hide that acknowledged events are gone.
@@ -39,7 +40,7 @@ _UNREADABLE = (
 
 _JOURNAL = select(
     *(
-        select(aggregate).scalar_subquery()  # alone, each one is read from the index
+        select(aggregate).scalar_subquery()  # separate queries use the index
         for aggregate in (
             func.count(t.journal.c.position),
             func.min(t.journal.c.position),
@@ -49,7 +50,7 @@ _JOURNAL = select(
 )
 _COUNTERS = select(t.counter.c.position, t.counter.c.ordinal)
 
-#: Each column, and the key that all its values must refer to.
+#: Each column with the key that all values in the column must refer to.
 _REFERENCES: Iterable[tuple[Column[str], Column[str]]] = (
     (t.vms.c.group, t.groups.c.name),
     (t.vms.c.host, t.hosts.c.name),
@@ -102,7 +103,7 @@ _COUNTS = {
 
 
 def find_problems(cursor: Cursor, dialect: Dialect) -> list[str]:
-    """Replay the journal, and return the store's first problems, each as a clause."""
+    """Replay the journal and return the store's first problems, each as a clause."""
     session = StatementRunner(cursor, dialect)
     losses = [*islice(find_losses(session), _MOST)]
     return losses or [*islice(find_differences(session), _MOST)]
@@ -119,7 +120,7 @@ def find_differences(session: StatementRunner) -> Iterator[str]:
 
 
 def _bounded(problems: Iterator[str]) -> Iterator[str]:
-    """Yield `problems`, shortened. An unreadable row is the last problem."""
+    """Yield shortened `problems`; an unreadable row ends them as the last problem."""
     try:
         for problem in problems:
             yield _shortened(problem)
@@ -206,7 +207,7 @@ class _Replay:
     _ended: list[str] = field(default_factory=list)  # from the previous batch
 
     def take(self, fact: f.Fact) -> None:
-        """Apply `fact`, and count the rows that it leaves."""
+        """Apply `fact` and count the rows that `fact` adds."""
         if isinstance(fact, f.Published):  # most frequent: copy only one audience
             old = Slice(audiences={fact.audience: self.state.audiences[fact.audience]})
             assert isinstance(self.state.audiences, dict)
@@ -218,7 +219,7 @@ class _Replay:
             self.revoked.add(fact.token)
 
     def release(self) -> Iterator[Maintenance]:
-        """Forget and yield maintenance that ended before the last call.
+        """Yield and forget maintenance that ended before the last call.
 
         A transaction can still change maintenance that it ends, so ended maintenance is
         kept for one more batch.

@@ -41,7 +41,7 @@ class Database(Protocol):
     name: str  # for display, without the password
 
     def open(self, *, upgrade: bool = False) -> str | None:
-        """Connect, and create the tables if there are none.
+        """Connect and create the tables if there are none.
 
         Older tables are upgraded, but on PostgreSQL only with `upgrade`. Return a
         sentence about the upgrade, or None if none was needed.
@@ -68,7 +68,7 @@ class Database(Protocol):
 
 @cache  # for all stores in a process, because tests open hundreds of them
 def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]:
-    """Return the SQL of `statement`, and its constant parameters."""
+    """Return the SQL and the constant parameters of `statement`."""
     compiled = statement.compile(  # type: ignore[attr-defined]  # every Core statement has it
         dialect=dialect, compile_kwargs={"render_postcompile": True}
     )
@@ -79,10 +79,10 @@ def _compiled(dialect: Dialect, statement: Executable) -> tuple[str, Parameters]
 
 
 class StatementRunner:
-    """Runs statements on a cursor, and compiles each of them only once."""
+    """Runs statements on a cursor and compiles each statement only once."""
 
     def __init__(self, cursor: Cursor, dialect: Dialect) -> None:
-        """Run statements on `cursor`."""
+        """Create a runner that uses `cursor`."""
         self._cursor = cursor
         self._dialect = dialect
 

@@ -1,5 +1,5 @@
-"""PostgreSQL database: one forewarn process writes, and its readers never wait for
-writes.
+"""PostgreSQL database, which only one forewarn process writes and whose readers never
+wait for writes.
 
 1. The writer's connection holds a lock in the database. Nothing is written without the
    lock.
@@ -67,7 +67,7 @@ class PostgresLimits:
 
     connect: float = 5.0
     idle: float = 2.0  # for the first statement after idling
-    statement: float = 4.0  # for any other statement, and for a commit
+    statement: float = 4.0  # for any other statement and for a commit
     row: float = 0.001  # additional time for each row that a statement writes
     turn: float = 10.0  # for a turn to write or read
     transaction: float = 120.0  # 100,000 VMs took 26 s on a busy machine
@@ -80,7 +80,7 @@ class Postgres:
     """A database on a PostgreSQL server."""
 
     def __init__(self, url: str, limits: PostgresLimits | None = None) -> None:
-        """Use the database at `url`; call `open` to connect."""
+        """Create an interface to the database at `url`; call `open` to connect."""
         self.dialect = _DIALECT
         self._target = read_url(url)
         self.name = self._target.name
@@ -129,7 +129,7 @@ class Postgres:
     def _refuse_loss(self) -> None:
         with self._alone():
             assert self._writer is not None
-            # Without the usual limits: counting a long journal takes longer.
+            # The usual limits are too short for counting a long journal.
             cursor = cast(Cursor, self._writer.cursor())
             loss = next(find_losses(StatementRunner(cursor, self.dialect)), None)
         if loss is not None:
@@ -176,7 +176,7 @@ class Postgres:
         self._timeouts.hasten(self._limits.leaving)
 
     def close(self) -> None:
-        """Disconnect, and abort running operations."""
+        """Disconnect and abort running operations."""
         with self._gate:
             self._is_open = False
         self._timeouts.stop()
@@ -275,7 +275,7 @@ class Postgres:
         if idle is not None:
             with suppress(psycopg.OperationalError):
                 return self._begin(idle, _READ)
-            self._forget_idle()  # whatever closed one has closed all of them
+            self._forget_idle()  # the others are closed, too
         new = self._new(partial(connect, self._target, self._limits.oldest))
         return self._begin(new, _READ)
 
@@ -297,7 +297,7 @@ class Postgres:
         return connection
 
     def _connect_again(self) -> Connection:
-        """Reconnect, and check the schema, because this may be another database."""
+        """Reconnect and check the schema, because this may be another database."""
         oldest = self._limits.oldest
         connection = connect_alone(self._target, oldest, instead_of=self._writer_pid)
         try:
@@ -367,7 +367,7 @@ def _turn(places: BoundedSemaphore, seconds: float) -> Iterator[None]:
 
 
 def _commit(connection: Connection) -> None:
-    """Commit, and verify that it succeeded."""
+    """Commit and verify that the commit succeeded."""
     warned_by: list[str | None] = []
 
     def add_source(warning: Diagnostic) -> None:  # diagnostics are readable only here

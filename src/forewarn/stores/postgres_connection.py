@@ -1,7 +1,7 @@
 """Connections to PostgreSQL: the URL, session settings, the lock, and errors.
 
-Errors become sentences for operators. They never quote the URL, which may contain a
-password.
+Errors are translated to sentences for operators. The sentences never quote the URL,
+which may contain a password.
 """
 
 import os
@@ -35,9 +35,9 @@ _LOST = "closed the connection"
 #: The oldest release that PostgreSQL still supports.
 OLDEST = 14
 
-#: Defaults that the URL can override. They detect a vanished peer within seconds:
-#: through the user timeout if the peer owes an acknowledgment, otherwise through the
-#: keepalives.
+#: Defaults that the URL can override. With these defaults, a vanished peer is detected
+#: within seconds, by the user timeout if the peer owes an acknowledgment, otherwise by
+#: the keepalives.
 _PARAMETERS: Mapping[str, str | int] = {
     "connect_timeout": 5,
     "fallback_application_name": "forewarn",
@@ -47,11 +47,11 @@ _PARAMETERS: Mapping[str, str | int] = {
     "tcp_user_timeout": 5000,
 }
 
-#: Settings for every session, regardless of those of the server, database or role; in
-#: milliseconds, except for the keepalives.
+#: Settings for every session, which override settings of the server, database or role.
+#: Times are in milliseconds, except for the keepalives.
 _SETTINGS: Mapping[str, str] = {
     # A timeout would end a COMMIT's wait for its standby and report success. Instead,
-    # we abort it ourselves, and report the outcome as unknown.
+    # we abort the COMMIT ourselves and report its outcome as unknown.
     "statement_timeout": "0",
     # For manual changes to a table, or the last moments of a killed forewarn.
     "lock_timeout": "2000",
@@ -74,7 +74,7 @@ _KEEP = (
 )
 _SCHEMA = "SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()"
 _LOCK = "SELECT pg_advisory_lock(%s)"
-_END_HOLDER = (  # waits for its end, in milliseconds
+_END_HOLDER = (  # waits up to 2000 ms for the end
     "SELECT pg_terminate_backend(pid, 2000) FROM pg_locks WHERE locktype = 'advisory'"
     " AND (classid::bigint << 32 | objid::bigint) = %s AND pid = %s"
 )
@@ -108,7 +108,7 @@ _SEVERITY = re.compile(r"^\w+: {2}")  # in the server's language
 
 
 class PostgresFailure(psycopg.OperationalError):
-    """A problem that forewarn detects itself; its text follows the store's name."""
+    """A problem that forewarn itself detects; the message follows the store's name."""
 
 
 class InUseElsewhere(PostgresFailure):
@@ -131,7 +131,7 @@ class PostgresTarget:
 
 
 def read_url(url: str) -> PostgresTarget:
-    """Parse `url`; errors never quote it, because it may contain a password."""
+    """Parse `url`, which errors never quote because it may contain a password."""
     try:
         parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
     except (psycopg.Error, ValueError):
@@ -180,7 +180,7 @@ def connect(target: PostgresTarget, oldest: int = OLDEST) -> Connection:
 def connect_alone(
     target: PostgresTarget, oldest: int = OLDEST, *, instead_of: int | None = None
 ) -> Connection:
-    """Connect, and acquire the lock that only one server per schema can hold.
+    """Connect and acquire the lock that only one server per schema can hold.
 
     If the session with process ID `instead_of` holds the lock, end that session,
     because it belongs to our lost connection.
@@ -223,7 +223,7 @@ def within(
 ) -> Connection:
     """Call `connect` in a thread that can be abandoned.
 
-    The driver's timeout applies to each address separately. It limits neither name
+    The driver's timeout applies to each address separately and limits neither name
     resolution nor the number of addresses.
     """
     future: Future[Connection] = Future()
@@ -292,7 +292,7 @@ def describe_error(error: psycopg.Error) -> str:
         return phrase
     primary = error.diag.message_primary
     if primary is None and "pipeline mode" in str(error):
-        return _LOST  # the driver's description of it
+        return _LOST  # how the driver describes a lost connection
     return f"cannot be used: {primary or _first_line(str(error))}"
 
 

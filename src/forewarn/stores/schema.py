@@ -1,4 +1,4 @@
-"""Database schema: created if missing; otherwise checked and upgraded.
+"""Database schema, which is created if missing and otherwise checked and upgraded.
 
 1. A database's revision is stored in Alembic's own table.
 2. New databases are created from `tables`. A test verifies that the revisions in
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 _FIRST = "0001"
-#: Every database of ours has these tables; one of them may have been lost.
+#: Every database of ours has these tables, unless a table was lost.
 _OURS = frozenset({"counter", "journal", "audiences", "involved"})
-#: Tables that earlier databases lack, and the facts that fill them. A revision that
+#: Tables that earlier databases lack and the facts that fill them. A revision that
 #: creates a table must add it here.
 _LATER: Mapping[str, Collection[type[Fact]]] = {
     "outages": (OutageEnded,),

@@ -1,4 +1,4 @@
-"""Snapshot: all queries of the store, including those of the journal.
+"""All queries of the store, including queries of the journal.
 
 The queries are documented in `ports`.
 """
@@ -28,7 +28,7 @@ class SqlSnapshot:
     _COUNTER: sql.Statement = sql.COUNTER
 
     def __init__(self, session: StatementRunner) -> None:
-        """Query through `session`."""
+        """Create a snapshot that queries through `session`."""
         self._session = session
         self._counter = self._read_counter()
         self._moments: dict[str, datetime | None] = {}  # as stored

@@ -1,4 +1,4 @@
-"""SQLite database: one writer, readers that never wait, and a file lock."""
+"""SQLite database with one writer, readers that never wait, and a file lock."""
 
 import filecmp
 import logging
@@ -36,12 +36,12 @@ Connect = Callable[[str], sqlite3.Connection]
 
 MEMORY = ":memory:"
 
-#: Larger files are not checked with `quick_check` at startup, because it reads the
-#: whole file.
+#: Larger files are not checked with `quick_check` at startup, because the check
+#: reads the whole file.
 _LARGE = 256 * 1024 * 1024  # bytes
 
-#: Page cache of each connection. By default it grows to 2 MB with the file, but the
-#: operating system caches the file anyway.
+#: Page cache of each connection. By default, the cache grows to 2 MB with the file,
+#: but the operating system caches the file anyway.
 _CACHE = 256  # KiB
 
 #: Longer journals are not replayed when another program wrote to the file; 20,000
@@ -64,7 +64,7 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def file_bytes(path: str) -> int | None:
-    """Return the size of the database and its log, or None if it cannot be read."""
+    """Return the size of the database and its log, or None on failure."""
     log = log_of(path)  # exists only while a connection is open
     try:
         return sum(
@@ -78,7 +78,7 @@ class Sqlite:
     """A database in a file or in memory."""
 
     def __init__(self, path: str, connect: Connect = connect) -> None:
-        """Use the file `path`, or `MEMORY`, with connections from `connect`."""
+        """Create an interface to the file `path` or to `MEMORY`; `open` connects."""
         self.dialect = _DIALECT
         self.name = self._path = path
         self._connect = connect
@@ -132,8 +132,8 @@ class Sqlite:
     def close(self) -> None:
         """Disconnect and unlock the file.
 
-        The log is not written into a damaged file, because the log may contain all that
-        is left.
+        The log is not written into a damaged file, because the log may contain the only
+        remaining data.
         """
         with self._lock:
             if self._damage is None or self._writer is None:
@@ -253,7 +253,7 @@ class Sqlite:
             raise StoreDamaged(f"the store cannot be written to: {self._damage}")
 
     def _find_overwriting(self, file: DatabaseFile) -> str | None:
-        """Describe what another program did to the file; None if it is harmless."""
+        """Return what another program did to the file, or None if no harm was done."""
         if file.is_backup():
             log = log_of(self._path)
             return (
@@ -279,7 +279,7 @@ class Sqlite:
             except sqlite3.DatabaseError as error:
                 if _is_damage(error):
                     return str(error)
-                raise  # says nothing about the file, so check it again
+                raise  # not about the file's contents, so check again
 
     def _find_difference(self, connection: sqlite3.Connection) -> str | None:
         loss = self._find_loss(connection)
@@ -447,6 +447,6 @@ def _translated() -> Iterator[None]:
 
 
 def _is_damage(error: Exception) -> bool:
-    """Return whether retrying can never help."""
+    """Return whether `error` shows damage, so that retrying can never help."""
     code: int = getattr(error, "sqlite_errorcode", 0)  # absent if Python raised it
     return "no such table" in str(error) or code & 0xFF in _DAMAGED  # ignores detail

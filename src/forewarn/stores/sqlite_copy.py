@@ -1,4 +1,4 @@
-"""Copies of a SQLite database, and file checks."""
+"""Copies and checks of SQLite database files."""
 
 import fcntl
 import os
@@ -25,8 +25,8 @@ def existing_database(
 ) -> Iterator[sqlite3.Connection]:
     """Connect to an existing database, even if a service is using it.
 
-    A backup next to another database's log is refused. If `with_other_log`, the two are
-    combined instead, without changing either file.
+    A backup next to another database's log is refused. If `with_other_log`, the
+    backup and the log are combined instead, without changing either file.
     """
     problem = _problem(path)
     if problem is not None:
@@ -52,7 +52,7 @@ def writable_uri(path: str) -> str:
 def read_only_uri(path: str) -> str:
     """Return the URI of a database for connections that never write the log into it.
 
-    Other connections do so when the last one is closed.
+    Other connections write the log into the database when the last of them is closed.
     """
     return f"file:{quote(os.path.abspath(path))}?mode=ro"
 
@@ -81,8 +81,8 @@ def copy_database(
 ) -> None:
     """Copy the database to the new file `target`, even while others write to it.
 
-    Raise `Unavailable` if copying fails; `check` may raise it to reject the copy. An
-    incomplete `target` never exists.
+    Raise `Unavailable` if copying fails; `check` may also raise this error to
+    reject the copy. An incomplete `target` never exists.
     """
     try:
         if os.path.lexists(target):
@@ -100,7 +100,7 @@ def copy_database(
 
 @contextmanager
 def _partial_copy(folder: Path) -> Iterator[Path]:
-    """Yield an empty private file in its own directory, which is removed later.
+    """Yield an empty private file in a new directory that is removed afterward.
 
     If the process is killed, the next copy to `folder` removes the directory.
     """
@@ -137,7 +137,7 @@ def _copy(
             # The transaction keeps later commits from restarting the copy. Signals are
             # handled when `progress` is called.
             source.backup(copy, pages=_PAGES, progress=lambda *_: None)
-            copy.execute("PRAGMA journal_mode=DELETE")  # `sqlite_file` depends on it
+            copy.execute("PRAGMA journal_mode=DELETE")  # `sqlite_file` expects this
             result = quick_check(copy)
             if result != "ok":
                 raise Unavailable(

@@ -1,13 +1,13 @@
-"""Files of a SQLite database: locked, private, and watched for replacement.
+"""Files of a SQLite database, which are locked, private, and watched for changes.
 
-1. Two locks keep other services out. One is on `forewarn.db-lock`, found by its path;
-   it protects a path even if the database was moved away. The other is on the database
-   itself, regardless of the path used to reach it: a hard link, a symbolic link,
-   another mount or another container. Removing the first lock does not make it possible
-   to start a second service.
+1. Two locks keep other services out. The first lock is on `forewarn.db-lock`, found
+   by its path; this lock protects a path even if the database was moved away. The
+   second lock is on the database itself, whether the database is reached by a hard
+   link, a symbolic link, another mount or another container. Removing the first lock
+   does not make it possible to start a second service.
 2. Both are flock(2) locks, which local file systems keep separate from SQLite's POSIX
-   locks. NFS emulates one with the other, so they could conflict there, but WAL mode
-   does not support network file systems anyway.
+   locks. NFS emulates flock(2) locks with POSIX locks, so the two could conflict there,
+   but WAL mode does not support network file systems anyway.
 3. When a process closes any descriptor of a file, the operating system drops all of the
    process's POSIX locks on that file. The database's descriptor is therefore opened
    before SQLite opens the file, and closed after SQLite has closed it. A file that this
@@ -16,8 +16,8 @@
    changes between two commits, another program has written to the database.
 5. The lock file contains the journal's position after the last commit, so that the
    service can report when it starts with an older copy, or with a database whose log
-   was deleted. It also contains the database's size and modification time at that
-   moment, because a log left by a killed service continues only that file.
+   was deleted. The lock file also contains the database's size and modification
+   time at that moment, because a log left by a killed service continues only that file.
 6. A backup does not use a log. A log next to a backup belongs to the database that was
    there before and may contain the only copy of acknowledged commits, so it is never
    deleted.
@@ -50,19 +50,20 @@ class DatabaseFile:
     """The files of one database, from `lock` to `unlock`."""
 
     def __init__(self, path: str) -> None:
-        """Use the database at `path`."""
+        """Create an interface to the files of the database at `path`."""
         self._path = path
         self._real = path  # links resolved: SQLite puts its other files there
         self._descriptors: list[int] = []
         self._identity: _Identity | None = None  # None unless locked
         self._files: dict[str, _Identity] = {}  # by path
         self._written: tuple[int, int] | None = None  # size and time after a commit
-        self._mode = b""  # whether it uses a log, according to the file
-        #: Whether it has a log and was written to between the last commit and `lock`.
+        self._mode = b""  # whether the database uses a log
+        #: Whether the database has a log and was written to between the last commit and
+        #: `lock`.
         self.was_overwritten = False
 
     def lock(self) -> None:
-        """Lock the database, and create the file if there is none.
+        """Lock the database and create the file if there is none.
 
         Only the owner can read a new file. Raise `CannotStart` on failure.
         """
@@ -203,7 +204,7 @@ class DatabaseFile:
 
 
 def has_other_log(path: str) -> bool:
-    """Return whether `path` is a backup next to the log of the database it replaced.
+    """Return whether `path` is a backup next to the log of a replaced database.
 
     Our copies use no log until a service opens them.
     """
@@ -218,7 +219,7 @@ def has_other_log(path: str) -> bool:
 
 
 def refuse_other_log(path: str) -> None:
-    """Raise `CannotStart` for another database's log; SQLite would mix the two."""
+    """Raise `CannotStart` for another database's log, which SQLite would mix in."""
     if has_other_log(path):
         log = log_of(path)
         raise CannotStart(

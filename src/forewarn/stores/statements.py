@@ -133,7 +133,7 @@ DUE = (
 SEEN = (
     select(t.seen).where(t.seen.c.event == p("of")).order_by(t.seen.c.at, t.seen.c.vm)
 )
-#: Parameters for event IDs. Their number is the maximum number of events per query.
+#: Parameters for event IDs, as many as the maximum number of events per query.
 EVENTS = tuple(f"event{number}" for number in range(100))
 MAINTENANCES_OF_EVENTS = (
     select(*_MAINTENANCE)
@@ -156,7 +156,7 @@ TOKENS = select(t.tokens.c.body, t.tokens.c.last_used).order_by(
 def _change(table: Table, by: str) -> Update:
     """Return an update of all columns except `by` and the ordinal.
 
-    It applies to the rows in which `by` equals the parameter `of`.
+    The update applies to the rows in which `by` equals the parameter `of`.
     """
     kept = {by, "ordinal"}
     columns: dict[str, object] = {
@@ -208,9 +208,9 @@ ADD_RECEIPT = insert(t.receipts)
 ADD_TOKEN, SET_TOKEN = insert(t.tokens), _change(t.tokens, "id")
 SET_USED = update(t.tokens).where(t.tokens.c.id == p("of")).values(last_used=p("used"))
 
-#: The number of receipts examined when a receipt is added. They follow the new one in
-#: key order. Because keys are digests, every receipt is eventually examined without an
-#: index of their age.
+#: The number of receipts examined when a receipt is added. The examined
+#: receipts follow the new receipt in key order. Because keys are digests, every receipt
+#: is eventually examined without an index by age.
 _EXAMINED = 10
 _FOLLOWING = (
     select(t.receipts.c.key, t.receipts.c.at)

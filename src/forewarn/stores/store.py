@@ -1,4 +1,4 @@
-"""SQL store: transactions that save a step, and the journal.
+"""SQL store for the state and the journal, both written in transactions.
 
 1. A step is saved as the difference of two slices, row by row.
 2. A fact's position is assigned in the transaction that appends the fact. The counter's
@@ -38,7 +38,7 @@ class SqlStore:
     """State and journal in a `Database`."""
 
     def __init__(self, database: Database) -> None:
-        """Store everything in `database`; call `open` to connect."""
+        """Create a store in `database`; call `open` to connect."""
         self._database = database
         self._position = 0  # position after the last commit since `open`
 
@@ -48,7 +48,7 @@ class SqlStore:
         self._position = 0
 
     def leave(self) -> None:
-        """End running operations soon; `close` follows."""
+        """End running operations soon; call `close` afterward."""
         self._database.leave()
 
     def close(self) -> None:
@@ -205,7 +205,7 @@ def _save_slice(
     moved: Mapping[str, datetime | None],
     ordinal: int,
 ) -> int:
-    """Save all differences; number new rows from `ordinal`, and return the last number.
+    """Save all differences; number new rows from `ordinal` and return the last number.
 
     `moments` contains the next timer of every maintenance operation in `after`. `moved`
     contains only the timers that differ from the store.

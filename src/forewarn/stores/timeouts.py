@@ -15,10 +15,10 @@ _LONGEST = 60.0  # seconds between two checks
 
 
 class StoreTimeouts:
-    """Gives each operation a timeout; `hasten` shortens all of them."""
+    """Gives each operation a timeout; `hasten` shortens all timeouts."""
 
     def __init__(self) -> None:
-        """Start without operations; call `start` to start the thread."""
+        """Create the timeouts without operations; call `start` to start the thread."""
         self._lock = Lock()
         self._bell = Event()
         self._waits: dict[object, tuple[float, Callable[[], object]]] = {}
@@ -54,7 +54,7 @@ class StoreTimeouts:
             self._bell.set()
 
     def stop(self) -> None:
-        """Abort everything, and end the thread."""
+        """Abort everything and end the thread."""
         self.hasten(0)
         if self._thread.is_alive():
             self._thread.join()
@@ -68,7 +68,7 @@ class StoreTimeouts:
             self._bell.wait(pause)
 
     def _check(self) -> float | None:
-        """Abort what has timed out. Return the seconds to wait, or None at the end."""
+        """Abort late operations; return the seconds to wait, or None at the end."""
         with self._lock:
             now = monotonic()
             for wait, (until, give_up) in [*self._waits.items()]:
