@@ -3,7 +3,7 @@
 1. `FaultKind` is the only list of kinds. The API, command line, scenario files, metrics
    and portal are derived from it.
 2. Faults are parsed and validated here. `server.metadata.faults` decides which requests
-   they apply to, and applies them.
+   are affected and applies the faults.
 """
 
 from collections.abc import Callable, Sequence

@@ -38,9 +38,9 @@ class GroupKind(StrEnum):
 class Enabling(StrEnum):
     """When Scheduled Events is enabled for a group."""
 
-    #: From its first request until 24 h pass without one.
+    #: From the first request of the group until 24 h pass without a request.
     ON_DEMAND = "on-demand"
-    #: Always, even if it never sends a request.
+    #: Always, even if the group never sends a request.
     ALWAYS = "always"
 
 
@@ -56,9 +56,9 @@ class AutoApproval(StrEnum):
 class EvictionPolicy(StrEnum):
     """What happens to a spot VM when its Preempt completes."""
 
-    #: It leaves the fleet.
+    #: The VM leaves the fleet.
     DELETE = "delete"
-    #: It stays in the fleet, deallocated, until it is started again.
+    #: The VM stays in the fleet, deallocated, until it is started again.
     DEALLOCATE = "deallocate"
 
     @property

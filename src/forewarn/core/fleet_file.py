@@ -123,7 +123,7 @@ READ_ONLY = _READ_ONLY_IN_GROUPS | _READ_ONLY_IN_VMS
 
 
 def _read(table: object, readers: Readers, *required: str) -> dict[str, Any]:
-    """Read a table; null values are treated as absent."""
+    """Read a table, treating null values as absent."""
     if isinstance(table, dict):
         table = {
             name: value
@@ -199,7 +199,7 @@ def _rows(data: Mapping[str, object], table: str) -> Iterable[tuple[str, object]
 def join(
     hosts: Iterable[Host], groups: Iterable[Group], vms: Iterable[VM], origin: str
 ) -> Fleet:
-    """Combine hosts, groups and VMs, and check all references between them."""
+    """Combine hosts, groups and VMs into a fleet and check all references."""
     hosts, groups, vms = list(hosts), list(groups), list(vms)
     host_names = _unique([host.name for host in hosts], "host", origin)
     groups_by_key = {fold_name(group.name): group for group in groups}

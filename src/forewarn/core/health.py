@@ -1,8 +1,8 @@
-"""Health of the service: problems that make it unready, and warnings.
+"""Health of the service: warnings and the problems that make the service unready.
 
 1. This module is pure. Real time is passed in as seconds of a monotonic clock, and the
    service's time as dates.
-2. A problem is a sentence for the operator. It lasts until its cause is gone.
+2. A problem is a sentence for the operator. A problem lasts until its cause is gone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _STANDSTILL = timedelta(seconds=5)  # smaller clock corrections do not matter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthProblem:
-    """A problem, and how long it has lasted."""
+    """A problem and how long it has lasted."""
 
     text: str
     seconds: float

@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 _Read = Callable[[Any], Any]  # Any: plain JSON has no narrower type
 
 
-#: Types with their own serialized form, and the functions that return it.
+#: Types with their own serialized form and the functions that return this form.
 Forms = Mapping[type, Callable[..., object]]
 
 _FORMS: Forms = {datetime: datetime.isoformat}

@@ -1,4 +1,4 @@
-"""API tokens and roles: the permissions of callers, and their names in the journal."""
+"""API tokens and roles: the permissions of callers and their names in the journal."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -90,7 +90,8 @@ def check_token(token: Token, others: Iterable[Token], now: datetime) -> None:
 def find_token(tokens: Iterable[Token], name_or_id: str, now: datetime) -> Token | None:
     """Return the token with this ID or name.
 
-    IDs take precedence over names. Among tokens with that name, valid ones come first.
+    IDs take precedence over names. Valid tokens come before others with
+    the same name.
     """
     folded, candidates = fold_name(name_or_id), [*tokens]
     having_id = [token for token in candidates if fold_name(token.id) == folded]

@@ -5,8 +5,8 @@
 2. A step that unblocks maintenance in other groups is followed by a step in those
    groups, in the same transaction.
 3. The receipt of an idempotency key is saved in the same transaction as its command. An
-   approval that changes nothing has no receipt, because repeating it cannot change
-   anything either.
+   approval that changes nothing has no receipt, because repeating the approval
+   cannot change anything either.
 4. Commands that a group's token cannot run are refused after reading a snapshot,
    without waiting for a turn to write.
 """
@@ -120,12 +120,12 @@ class Engine:
         on_doubt: Callable[[], None] = lambda: None,
         health: HealthMonitor | None = None,
     ) -> None:
-        """Store everything in `store`, and use `rules` and `clock` for decisions.
+        """Create an engine that uses `store`, `rules` and `clock`.
 
-        After each commit, `after_commit` is called with the journal's position. It
-        raises `Unavailable` if VMs cannot see the commit yet, and so do all commands
-        except the service's own. `on_doubt` is called when a failed commit may have
-        been applied. `health` is notified at the end of each write.
+        After each commit, `after_commit` is called with the journal's position. If
+        VMs cannot see the commit yet, `after_commit` raises `Unavailable`, as do all
+        commands except those of the service. `on_doubt` is called when a failed commit
+        may have been applied. `health` is notified at the end of each write.
         """
         self.store = store
         self.clock = clock
@@ -163,7 +163,7 @@ class Engine:
     def announcement(
         self, snapshot: Snapshot, order: Order
     ) -> tuple[Collection[str], Command]:
-        """Return the groups that `order` affects, and the command that announces it."""
+        """Return the groups affected by `order` and the command to announce `order`."""
         order, vms = find_targets(snapshot, order)
         command = partial(announcements.announce, order=order, vms=vms)
         return {vm.group for vm in vms}, command
@@ -287,7 +287,7 @@ class Engine:
             pass
 
     def _tick(self) -> bool:
-        """Apply what is due; return whether anything was."""
+        """Apply what is due; return whether anything was due."""
         with self.store.snapshot() as snapshot:
             if not snapshot.due(self.now(snapshot)):
                 return False
@@ -337,8 +337,8 @@ class Engine:
         """Run `check` without waiting for a turn to write, unless the request was
         handled before.
 
-        This refuses requests early. The transaction must check again, because the state
-        may have changed in the meantime.
+        The transaction must check again, because the state may have changed in the
+        meantime.
         """
         with self.store.snapshot() as snapshot:
             if once is None or snapshot.receipt(once.key) is None:
@@ -517,7 +517,7 @@ def load_and_decide(
     command: Command,
     extend: Callable[[Slice], Slice] = lambda slice_: slice_,
 ) -> tuple[Slice, Step]:
-    """Load `groups` and everything due there, and run `command`."""
+    """Load `groups` and everything due there, then run `command`."""
     slice_ = with_leaving(snapshot, extend(snapshot.slice(groups)))
     step = command(slice_, context)
     required = groups_to_settle(slice_, step.slice, context)
@@ -529,7 +529,7 @@ def load_and_decide(
 
 
 def announced(step: Step) -> Sequence[Maintenance]:
-    """Return the maintenance that `step` announces, in the order in which they run."""
+    """Return the operations that `step` announces, in the order in which they run."""
     ids = {fact.maintenance for fact in step.facts if isinstance(fact, Announced)}
     created = [
         maintenance
@@ -568,7 +568,7 @@ def _find_approvable(
 
 
 def _waiting_groups(maintenances: Iterable[Maintenance | None]) -> Collection[str]:
-    """Return the groups of those events that can still be approved."""
+    """Return the groups of the scheduled operations in `maintenances`."""
     return groups_of(
         maintenance
         for maintenance in maintenances

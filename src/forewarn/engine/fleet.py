@@ -19,8 +19,8 @@ from forewarn.errors import Conflict
 from forewarn.formats import count
 from forewarn.ports import Snapshot, Transaction
 
-#: The stored setting for the digest of the last fleet file applied. It is empty after
-#: any other change to the whole fleet.
+#: The stored setting for the digest of the last fleet file applied. The setting is
+#: empty after any other change to the whole fleet.
 _DIGEST = "fleet"
 
 #: The fields of a `Fleet` and the type of item in each.
@@ -175,7 +175,7 @@ class FleetCommands:
 
 
 def _affected_groups(snapshot: Snapshot, changes: Difference) -> frozenset[str]:
-    """Return the changed groups, and the groups with maintenance on a removed host."""
+    """Return the changed groups and the groups with maintenance on a removed host."""
     gone = {old.name for old, new in changes.hosts if old and not new}
     if not gone:
         return changes.groups_touched
@@ -193,7 +193,7 @@ def _with_fleet(slice_: Slice, current: Fleet, changes: Difference) -> Slice:
 
 
 def _joined(fleet: Fleet, origin: str) -> Fleet:
-    """Check a part of the fleet, and drop undeclared groups whose VMs are gone."""
+    """Check a part of the fleet and drop undeclared groups whose VMs are gone."""
     used = {vm.group for vm in fleet.vms.values()}
     groups: Iterable[Group] = [
         group for group in fleet.groups.values() if group.declared or group.name in used

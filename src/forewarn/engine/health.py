@@ -25,11 +25,12 @@ class HealthMonitor:
         *,
         is_quiet: bool = False,
     ) -> None:
-        """Compare the journal's time with `clock`; measure failures with `monotonic`.
+        """Create a monitor that compares the journal's time with `clock`.
 
+        `monotonic` is the clock that measures how long failures last.
         `on_change` is called when writes start or stop failing, or when the clock stops
-        or starts running. If `is_quiet`, nothing is logged, because a failed start
-        raises an exception that states the reason.
+        or starts running. If `is_quiet` is true, nothing is logged, because a failed
+        start raises an exception that states the reason.
         """
         self._is_quiet = is_quiet
         self._on_change = on_change

@@ -1,7 +1,7 @@
 """Heartbeat: a stored time that shows when the service was last running.
 
-Every write transaction checks it before making decisions, so that no decision counts an
-outage as notice.
+Every write transaction checks the heartbeat before making decisions, so that no
+decision counts an outage as notice.
 """
 
 import logging
@@ -48,7 +48,7 @@ def _last_alive(snapshot: Snapshot) -> datetime | None:
 
 
 def _outage(clock: Clock, last: datetime, now: datetime) -> Outage | None:
-    """Return the outage since `last`, if any. Advancing a manual clock causes none."""
+    """Return the outage since `last`, if any. Advancing a manual clock is no outage."""
     until = clock.start if isinstance(clock, ManualClock) else now
     if until - last <= _GAP * clock.rate:
         return None

@@ -24,7 +24,7 @@ _HOUR = 3600  # seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotencyKey(Generic[_T]):
-    """The idempotency key of a request, and a function that renders its response."""
+    """The idempotency key of a request and a function that renders the response."""
 
     key: str
     digest: str
@@ -79,7 +79,7 @@ class Receipts:
     """
 
     def __init__(self, most: int = MOST_RECEIPTS) -> None:
-        """Allow at most `most` receipts for each token."""
+        """Create counters that allow at most `most` receipts for each token."""
         self._most = most
         self._hours: dict[str, Counter[int]] = {}  # saved per hour, for each holder
         self.refused = 0  # requests
@@ -103,7 +103,7 @@ class Receipts:
         )
 
     def count(self, holder: str | None, now: datetime) -> None:
-        """Count a receipt that was committed for `holder`; ignore None."""
+        """Count a receipt committed for `holder`; do nothing if `holder` is None."""
         if holder is not None:
             self._hours.setdefault(holder, Counter())[_hour(now)] += 1
 

@@ -24,7 +24,7 @@ def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
 def find_maintenance(
     snapshot: Snapshot, any_id: str, *, group: str | None = None
 ) -> Maintenance:
-    """Find the maintenance operation that has this ID, or whose event has it.
+    """Find the maintenance operation with this ID or with an event with this ID.
 
     If `group` is given, raise `NotFound` for maintenance not announced to that group.
     """

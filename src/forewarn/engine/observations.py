@@ -51,7 +51,7 @@ class PendingObservations:
     """Unsaved observations: group polls, events shown, and tokens used or rejected."""
 
     def __init__(self) -> None:
-        """Start without observations."""
+        """Create a collection without observations."""
         self._polls: deque[tuple[str, datetime]] = deque()
         self._sights: deque[Sight] = deque()
         self._token_uses: deque[tuple[str, datetime]] = deque()
@@ -114,7 +114,7 @@ def record_token_use(transaction: Transaction, batch: Batch, now: datetime) -> N
 def revoke(
     transaction: Transaction, tokens: Sequence[Token], by: str | None, now: datetime
 ) -> None:
-    """Revoke `tokens`, and record this in the journal."""
+    """Revoke `tokens` and record the revocation in the journal."""
     for token in tokens:
         transaction.keep_token(replace(token, revoked_at=now))
     record_facts(

@@ -1,4 +1,4 @@
-"""Operations on one VM or host, and approval of several events at once.
+"""Operations on one VM or host and approval of several events at once.
 
 These operations affect VMs without an explicit announcement: restart, redeploy, evict,
 degrade, fail and recover.
@@ -55,7 +55,7 @@ class Operations:
     """Commands that affect VMs without an explicit announcement."""
 
     def __init__(self, engine: Engine) -> None:
-        """Run commands on `engine`."""
+        """Create the commands for `engine`."""
         self._engine = engine
         self._lock = Lock()  # guards the fields below
         #: The number of refused operations, keyed by the limit that was reached.
@@ -72,8 +72,8 @@ class Operations:
     ) -> Sequence[Maintenance]:
         """Restart, redeploy, reimage, evict or delete the VMs that `order` names.
 
-        If `group` is given, it made the request. VMs in other groups are then not
-        found, and limits on user operations apply.
+        If `group` is given, that group made the request. VMs in other groups are then
+        not found, and limits on user operations apply.
         """
         announcements.check_order(order)
         engine = self._engine
@@ -117,8 +117,8 @@ class Operations:
     ) -> Sequence[VM]:
         """Record that deallocated VMs are running again; return all VMs in `names`.
 
-        If `group` is given, it made the request. VMs in other groups are then not
-        found.
+        If `group` is given, that group made the request. VMs in other groups are then
+        not found.
         """
         engine, rank = self._engine, command_rank(group)
         with engine.writing(by, once, rank=rank) as (transaction, context):

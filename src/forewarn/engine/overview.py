@@ -47,7 +47,7 @@ class PageCursor:
     """The cursor of a page. The default is that of the first page."""
 
     ordinal: int = 0  # end of the live maintenance shown
-    before: int | None = None  # end of the ended items; None while live ones remain
+    before: int | None = None  # end of the ended items; None while live items remain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

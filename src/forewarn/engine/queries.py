@@ -69,7 +69,7 @@ COUNTED = frozenset(
 def explain_maintenance(
     engine: Engine, any_id: str, *, group: str | None = None
 ) -> Explanation:
-    """Explain the maintenance operation that has this ID, or whose event has it.
+    """Explain the maintenance operation with this ID or with an event with this ID.
 
     If `group` is given, the explanation is redacted for that group.
     """
@@ -89,7 +89,7 @@ def _explain_one(
     rules: Rules,
     group: str | None,
 ) -> Explanation:
-    """Explain maintenance that has these facts. Groups do not see why it is stuck."""
+    """Explain maintenance that has these facts. Groups do not see the failure."""
     failures = [fact.detail for fact in facts if isinstance(fact, f.WorkFailed)]
     failure = failures[-1] if failures and group is None else ""
     is_waiting = maintenance.phase is Phase.SCHEDULED
@@ -181,7 +181,7 @@ def _neighborhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
 def story_of_maintenance(
     engine: Engine, any_id: str, *, group: str | None = None
 ) -> Story:
-    """Return the history of the maintenance that has this ID, or whose event has it.
+    """Return the history of the maintenance with this ID or an event with this ID.
 
     If `group` is given, the history is redacted for that group.
     """
@@ -210,7 +210,7 @@ def _sights(snapshot: Snapshot, maintenance: Maintenance) -> list[Sight]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """The entries of one page, and the position that the search reached."""
+    """The entries of one page and the position that the search reached."""
 
     entries: tuple[JournalEntry, ...]
     position: int

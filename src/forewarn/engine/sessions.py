@@ -1,4 +1,4 @@
-"""Sessions of signed-in users: a signed cookie, and a key that only the page has.
+"""Sessions of signed-in users: a signed cookie and a key that only the page has.
 
 1. A session has two halves, and a request needs both. The cookie contains the token's
    ID, the session's end, a digest of the key, and a signature (seal) over all three.
@@ -8,8 +8,8 @@
 3. The signing key derives from the admin token, which is not in the store, and from the
    digest of the holder's own token. Sessions therefore survive a restart, cannot be
    forged from the contents of the store alone, and end when the admin token changes.
-4. A sign-out is saved before the response is sent. It is remembered until the session
-   would have ended anyway.
+4. A sign-out is saved before the response is sent. The sign-out is remembered until the
+   session would have ended anyway.
 5. Sessions expire in real time, regardless of the service's clock.
 """
 
@@ -82,7 +82,7 @@ class SignOuts:
     """One token's sessions that were signed out before their end.
 
     At most `MOST_SIGN_OUTS` are listed. Beyond that, the earliest are replaced by
-    `floor`, which signs out all of the token's sessions that end no later.
+    `floor`, which signs out all of the token's sessions that end at `floor` or earlier.
     """
 
     sessions: Mapping[str, int] = field(default_factory=dict)  # ends, keyed by digest
@@ -111,7 +111,7 @@ class Sessions:
     """Starts, verifies and ends sessions."""
 
     def __init__(self, engine: Engine, tokens: Tokens, wall: Clock) -> None:
-        """Allow holders of `tokens` to sign in; `wall` gives the real time."""
+        """Create sessions for holders of `tokens`; `wall` gives the real time."""
         self._engine = engine
         self._tokens = tokens
         self._wall = wall

@@ -1,4 +1,4 @@
-"""Timers, the heartbeat thread, and advancing of the manual clock."""
+"""Timers, the heartbeat thread and advances of the manual clock."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -27,12 +27,12 @@ class Timers(Follower):
 
     With a manual clock, the thread only saves the heartbeat; `ClockAdvance` does the
     rest. A heartbeat also determines whether a failed commit was applied, because no
-    earlier commit can appear after it. While writes fail, a probe after each heartbeat
-    detects when they succeed again.
+    earlier commit can appear after the heartbeat. While writes fail, a probe after each
+    heartbeat detects when writes succeed again.
     """
 
     def __init__(self, engine: Engine, done: Callable[[], None]) -> None:
-        """Tick `engine`; call `done` after each tick."""
+        """Create a thread that ticks `engine` and calls `done` after each tick."""
         super().__init__(
             "timers",
             self._turn,
@@ -55,7 +55,7 @@ class Timers(Follower):
         return max(self._beaten, self._began)
 
     def stop(self, timeout: float | None = None) -> None:
-        """Save a last heartbeat, and stop the thread."""
+        """Save a last heartbeat and stop the thread."""
         super().stop(timeout)
         with suppress(Unavailable):
             self._engine.beat()
@@ -92,9 +92,10 @@ class ClockAdvance:
         read_to_end: Callable[[], None],
         on_move: Callable[[], None] = lambda: None,
     ) -> None:
-        """Advance the clock of `engine`; `read_to_end` makes all readers catch up.
+        """Initialize from the clock of `engine`.
 
-        `on_move` is called after each advance.
+        `read_to_end` makes all readers catch up. After each advance, `on_move` is
+        called.
         """
         self._engine = engine
         self._read_to_end = read_to_end

@@ -53,7 +53,7 @@ class Tokens:
     """All tokens, including the admin token."""
 
     def __init__(self, engine: Engine, admin_token: str) -> None:
-        """Store tokens through `engine`, except for `admin_token`."""
+        """Create the tokens: those stored through `engine`, and `admin_token`."""
         self._engine = engine
         self._admin_digest = _digest(admin_token)
         self._tokens: Mapping[str, Token] = {}
@@ -77,7 +77,7 @@ class Tokens:
             self.reload()
 
     def holder_of(self, text: str) -> TokenHolder | UnknownToken:
-        """Return the holder of the token `text`, and record its use."""
+        """Return the holder of the token `text` and record the use of the token."""
         text_digest = _digest(text)
         if hmac.compare_digest(text_digest, self._admin_digest):
             return self.holder_with(None)
@@ -88,7 +88,7 @@ class Tokens:
         return self.holder_with(token.id)
 
     def holder_with(self, token_id: str | None) -> TokenHolder | UnknownToken:
-        """Return the holder of the token with this ID, and record its use.
+        """Return the holder of the token with this ID and record the use of the token.
 
         None stands for the admin token.
         """

@@ -30,7 +30,7 @@ class WriteRank(Enum):
     SERVICE = "service"  #: deadlines, heartbeats, driver reports and positions
     OPERATOR = "operator"  #: commands with a token that is not limited to a group
     TENANT = "tenant"  #: commands with a group's token
-    VM = "VM"  #: approvals by VMs, and first polls
+    VM = "VM"  #: approvals by VMs and first polls
     OBSERVATION = "observation"  #: polls and events shown, when someone reads them
 
 
@@ -38,7 +38,7 @@ class WriteQueue:
     """A lock that serves waiters by rank. Within a rank, names take turns."""
 
     def __init__(self, patience: float = 10.0) -> None:
-        """Allow each writer to wait at most `patience` seconds for its turn."""
+        """Create a queue in which each writer waits at most `patience` seconds."""
         self._patience = patience
         self._lock = Lock()  # guards the fields below
         self._is_taken = False

@@ -5,8 +5,8 @@
    are also split by audience, so that each audience decides for itself.
 2. No event lists VMs from two update domains or from two audiences.
 3. User operations, Preempt and Terminate affect one VM each.
-4. A deallocated VM is not on any host. Maintenance on its host or group does not affect
-   it, and none can be announced for it by name.
+4. A deallocated VM is not on any host. Maintenance on a host or group does not affect
+   the VM, and no maintenance can be announced for the VM by name.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ _DESCRIPTIONS: Mapping[Cause, str] = {
     ),
 }  # any other cause: no description
 
-#: User operations, and the group settings that approve them in advance.
+#: User operations and the group settings that approve them in advance.
 _USER_OPERATIONS: Mapping[Cause, AutoApproval | None] = {
     Cause.USER_RESTART: AutoApproval.USER_REBOOT,
     Cause.USER_REDEPLOY: AutoApproval.USER_REDEPLOY,

@@ -241,7 +241,7 @@ def in_turns(
     """Order work so that groups take turns; `last` lists the groups of the last calls.
 
     Without turns, a group that restarts all its VMs would block driver calls for all
-    others.
+    other groups.
     """
     turns = Counter(last)
     ranked = []

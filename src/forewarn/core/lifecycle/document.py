@@ -1,4 +1,4 @@
-"""The Scheduled Events document of an audience, and the events in notifications."""
+"""The Scheduled Events document of an audience and the events in notifications."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -34,7 +34,7 @@ def views(
     """Return the events that each of `audiences` sees, keyed by the audience's name.
 
     Each event is read only once, because an isolated group has as many audiences as
-    VMs, and a maintenance operation may have an event for each of them.
+    VMs, and a maintenance operation may have an event for each VM.
     """
     keys = {audience.name: (audience.group, audience.vm) for audience in audiences}
     shown: dict[tuple[str, str | None], list[ScheduledEvent]] = {

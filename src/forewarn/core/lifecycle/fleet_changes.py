@@ -1,4 +1,4 @@
-"""Fleet changes: differences between fleets, and changes that live events block."""
+"""Fleet changes: differences between fleets and changes that live events block."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -48,7 +48,7 @@ class VmOperation(StrEnum):
     REDEPLOY = "redeploy"
     #: Reimage the VM.
     REIMAGE = "reimage"
-    #: Evict a spot VM, and delete or deallocate it according to its eviction policy.
+    #: Evict a spot VM and delete or deallocate it according to its eviction policy.
     EVICT = "evict"
     #: Delete the VM and remove it from the fleet.
     DELETE = "delete"
@@ -97,8 +97,8 @@ def operate(
 ) -> Step:
     """Announce `operation` for all of `vms`, or for none of them.
 
-    If `by_group`, the request came with a group's token, and `vms` belong to that
-    group.
+    If `by_group` is true, the request came with a group's token, and `vms` belong to
+    that group.
     """
     if by_group:
         _refuse_long(order, context)
@@ -147,7 +147,7 @@ def start(slice_: Slice, context: Context, vms: Sequence[VM]) -> Step:
 
 # --- limits of operations on VMs ---------------------------------------------
 
-#: Operations of which a VM has at most one, and the live maintenance that counts.
+#: Operations of which a VM has at most one, with the live maintenance that counts.
 _ONCE: Mapping[VmOperation, tuple[str, Callable[[Maintenance], bool]]] = {
     VmOperation.RESTART: ("already has a user operation", is_user_operation),
     VmOperation.REDEPLOY: ("already has a user operation", is_user_operation),
@@ -242,8 +242,8 @@ def degrade(
     """Announce that `vms` must leave a host that is predicted to fail.
 
     Each audience has a separate event. An earlier announcement stays in place unless
-    the host is now predicted to fail sooner. VMs without an announcement receive one
-    for the earliest predicted time.
+    the host is now predicted to fail sooner. VMs without an announcement receive an
+    announcement for the earliest predicted time.
     """
     builder, now = StepBuilder(slice_, context), context.now
     latest = now + PATIENCE if fails_by is None else min(now + PATIENCE, fails_by)
@@ -276,7 +276,7 @@ def degrade(
 
 
 def fail(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
-    """Announce that a host has failed, and cancel maintenance scheduled for it."""
+    """Announce that a host has failed and cancel maintenance scheduled for the host."""
     builder = StepBuilder(slice_, context)
     live = [*_live(slice_, order.host)]
     scheduled = [

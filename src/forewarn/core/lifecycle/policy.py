@@ -1,4 +1,4 @@
-"""Notice periods, and the blockers that prevent due maintenance from starting."""
+"""Notice periods and the blockers that prevent due maintenance from starting."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -86,7 +86,7 @@ def is_requested(maintenance: Maintenance) -> bool:
 
 
 def is_move(maintenance: Maintenance) -> bool:
-    """Return whether the VMs move to other hosts. The VMs of a failed host do not."""
+    """Return whether the VMs move to other hosts. VMs of a failed host do not move."""
     return (
         maintenance.type is EventType.REDEPLOY
         and maintenance.cause is not Cause.HOST_FAILURE
@@ -94,12 +94,12 @@ def is_move(maintenance: Maintenance) -> bool:
 
 
 def is_deletion(maintenance: Maintenance) -> bool:
-    """Return whether this deletes its VMs, which then leave the fleet."""
+    """Return whether `maintenance` deletes its VMs, which then leave the fleet."""
     return maintenance.removes and maintenance.cause is not Cause.EVICTION
 
 
 def is_queued(maintenance: Maintenance) -> bool:
-    """Return whether this must wait behind older, blocked maintenance in its groups."""
+    """Return whether `maintenance` waits behind older, blocked maintenance."""
     return is_planned(maintenance) and not maintenance.ignore_blockers
 
 
@@ -111,7 +111,7 @@ def is_due(maintenance: Maintenance, now: datetime) -> bool:
 
 
 def due_at(maintenance: Maintenance) -> datetime:
-    """Return the latest time at which `maintenance` becomes due, or when it did."""
+    """Return the latest time at which `maintenance` becomes or became due."""
     if not maintenance.is_approved:
         return maintenance.not_before
     settled = (event.approved_at or event.withdrawn_at for event in maintenance.events)
@@ -150,7 +150,7 @@ def blockers(
 def queue_blockers(
     slice_: Slice, maintenance: Maintenance, now: datetime
 ) -> Iterator[Blocker]:
-    """Yield earlier maintenance that is due but blocked, and therefore goes first."""
+    """Yield earlier maintenance that goes first because it is due but blocked."""
     if not is_queued(maintenance):
         return
     for other in _before(slice_, maintenance):
@@ -162,11 +162,11 @@ def queue_blockers(
 def blockers_ahead(
     slice_: Slice, maintenance: Maintenance, now: datetime
 ) -> Iterator[Blocker]:
-    """Yield the maintenance in each group that will start first and then block this
-    one.
+    """Yield the maintenance in each group that will start first and then block
+    `maintenance`.
 
-    If several will start first, only the last is included, because it waits for the
-    others.
+    If several operations will start first, only the last is included, because it waits
+    for the others.
     """
     if not is_queued(maintenance) or is_due(maintenance, now):
         return
@@ -280,7 +280,7 @@ def notice_given_at(
 ) -> datetime | None:
     """Return when the promised notice is complete.
 
-    Return None if that is not after NotBefore.
+    Return None if that time is not after NotBefore.
     """
     if maintenance.is_approved or not maintenance.promised:
         return None
@@ -290,14 +290,14 @@ def notice_given_at(
 
 
 def work_opens_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
-    """Return when the driver may act, or None if it has not started."""
+    """Return when the driver may act, or None before the start."""
     if maintenance.started_at is None:
         return None
     return maintenance.started_at + rules.lead
 
 
 def ends_at(maintenance: Maintenance, rules: Rules) -> datetime | None:
-    """Return when it will complete if its work is done by then, or None if unknown."""
+    """Return the end if the work is done by then, or None if the end is unknown."""
     if maintenance.started_at is None:
         return None
     duration = timedelta(seconds=max(maintenance.duration, 0))

@@ -1,9 +1,9 @@
 """Settlement: the consequences of a command.
 
-1. `_settle` completes finished maintenance, and starts maintenance that is due and not
+1. `_settle` completes finished maintenance and starts maintenance that is due and not
    blocked.
 2. `_publish` increments the incarnation of every audience whose document has changed.
-3. Every command ends with both.
+3. Every command ends with both functions.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -48,10 +48,10 @@ class Step:
 
 
 class StepBuilder:
-    """A step under construction: its facts, and the resulting slice."""
+    """A step under construction: its facts and the resulting slice."""
 
     def __init__(self, slice_: Slice, context: Context) -> None:
-        """Start with `slice_` and no facts."""
+        """Create a step that contains no facts and results in `slice_`."""
         self.context = context
         self.now = context.now
         self.before = slice_
@@ -199,9 +199,9 @@ def _complete(builder: StepBuilder) -> bool:
 def _apply_outcome(builder: StepBuilder, maintenance: Maintenance) -> bool:
     """Remove or deallocate VMs of `maintenance`; return whether any were affected.
 
-    Other maintenance no longer affects them: a deallocated VM is not on any host, and
-    can only be deleted. VMs in `left` are already gone, so a VM that now has one of
-    their names is a new one.
+    Other maintenance no longer affects those VMs, because a deallocated VM is not on
+    any host and can only be deleted. VMs in `left` are already gone, so a VM that
+    now has one of these names is a new VM.
     """
     gone = [
         vm
@@ -223,7 +223,7 @@ def _apply_outcome(builder: StepBuilder, maintenance: Maintenance) -> bool:
 def _leave_degraded_hosts(builder: StepBuilder, maintenance: Maintenance) -> None:
     """Record that redeployed VMs are no longer on their degraded host.
 
-    Their new host is unknown until someone reports it.
+    The new host of a VM is unknown until someone reports it.
     """
     moved = [
         vm

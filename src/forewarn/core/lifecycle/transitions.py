@@ -179,7 +179,7 @@ def _apply_fleet(slice_: Slice, fact: f.FleetChanged) -> Slice:
 def _audiences(
     before: Slice, after: Slice, fact: f.FleetChanged
 ) -> Mapping[str, Audience]:
-    """Keep the audiences that still exist, and create new ones."""
+    """Keep the audiences that still exist and create new audiences."""
     remade = {
         group.name
         for group in fact.groups

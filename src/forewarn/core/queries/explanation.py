@@ -98,7 +98,7 @@ class WaitReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """The state of a maintenance operation, and the reasons for it."""
+    """The state of a maintenance operation and the reasons for that state."""
 
     phase: Phase
     due: bool
@@ -166,7 +166,7 @@ def explain_preview(
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A wait of one group. `sentence` describes it for all groups that share it."""
+    """A wait of one group. `sentence` can describe the wait for several groups."""
 
     wait: WaitReason
     sentence: Callable[[Sequence[str]], str]
@@ -236,7 +236,7 @@ def _before_start(
 
 
 def _enough(drafts: Iterable[_Draft], limit: int | None) -> Iterator[_Draft]:
-    """Yield at least `limit` waits, and continue until one has no known end."""
+    """Yield at least `limit` waits and continue until a wait has no known end."""
     is_known = True
     for number, draft in enumerate(drafts, 1):
         yield draft
@@ -302,7 +302,7 @@ def _approvers(slice_: Slice, maintenance: Maintenance, event: Event) -> str:
     group = slice_.groups.get(event.group)
     if group is None or not group.isolated:
         return f"any VM in group {event.group}"
-    # There are several if the group was isolated after the announcement.
+    # An event lists several VMs if the group was isolated after the announcement.
     return " or ".join(vm for vm in event.resources if vm not in maintenance.left)
 
 
@@ -334,7 +334,7 @@ def _blocked(
         complete = _by_command("complete", holding.id)
         wait = replace(wait, held_by=blocker.group, unblocked_by=complete)
     if blocker.kind == "move" and maintenance.cause is Cause.DEGRADED:
-        # It may have nothing left to do by then, so it might never start.
+        # The move may have nothing left to do by then, so it might never start.
         wait = replace(wait, until=None)
     return _Draft(
         wait,

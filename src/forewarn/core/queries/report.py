@@ -172,7 +172,7 @@ class UnseenEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckTime:
-    """How many maintenance operations were stuck, and for how long in total."""
+    """How many maintenance operations were stuck and for how long in total."""
 
     maintenances: int
     seconds: int
@@ -180,7 +180,7 @@ class StuckTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageTime:
-    """How many outages there were, and their total length."""
+    """The number and the total length of outages."""
 
     total: int
     seconds: int

@@ -1,4 +1,4 @@
-"""Journal search: filters on facts, and the groups and VMs that a fact is about."""
+"""Journal search: filters on facts and the groups and VMs that facts are about."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -19,7 +19,7 @@ NAMING = frozenset(
     kind for kind in KINDS.values() if "by" in {field.name for field in fields(kind)}
 )
 
-#: Finds a maintenance operation by its ID, or by the ID of one of its events.
+#: Finds a maintenance operation by its ID or by the ID of one of its events.
 MaintenanceLookup = Callable[[str], Maintenance | None]
 
 

@@ -54,7 +54,10 @@ class Documents:
     def __init__(
         self, store: Store, hand_over: Callable[[DocumentUpdate], None]
     ) -> None:
-        """Call `hand_over` with each update. It returns when VMs can see the update."""
+        """Create a reader that passes each update to `hand_over`.
+
+        `hand_over` returns when VMs can see the update.
+        """
         self._store = store
         self._hand_over = hand_over
         self._lock = Lock()

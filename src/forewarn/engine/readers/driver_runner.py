@@ -35,18 +35,18 @@ _log = logging.getLogger(__name__)
 
 
 class RetrySchedule:
-    """The stuck maintenance operations that wait for a retry, and their pauses."""
+    """The stuck maintenance operations that wait for a retry, each after a pause."""
 
     def __init__(
         self, first: float, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """Pause `first` seconds at first, and double the pause after each failure."""
+        """Create a schedule with pauses that start at `first` seconds and double."""
         self._first = first
         self._monotonic = monotonic
         self._at: dict[str, float] = {}
 
     def keep(self, waiting: Iterable[Maintenance]) -> None:
-        """Schedule a retry for each of `waiting`, and drop all other retries."""
+        """Schedule a retry for each of `waiting` and drop all other retries."""
         now = self._monotonic()
         self._at = {
             maintenance.id: self._at.get(
@@ -88,7 +88,7 @@ class DriverRunner:
         pause: float = 1.0,
         on_call: Callable[[EventType, float], None] = lambda kind, seconds: None,
     ) -> None:
-        """Call `driver` after `documents` has published the start.
+        """Create a runner that calls `driver` once `documents` has published a start.
 
         At most `parallel` calls run at once; 0 runs each call in place, one after
         another. Failed writes are retried after `pause` seconds. `on_call` is called
@@ -319,7 +319,7 @@ class DriverRunner:
     def _save(
         self, work: Work, command: CommandOnOne, *, is_failure: bool = False
     ) -> None:
-        """Save the driver's reports. Calls in threads retry until this succeeds."""
+        """Save the driver's reports. Calls in threads retry until saving succeeds."""
         while not self._is_over:
             if is_failure and self._leaving.is_set():
                 return  # the service stopped the call itself
@@ -340,7 +340,7 @@ class DriverRunner:
                 return
 
     def _end(self, work: Work, *, is_lost: bool) -> None:
-        work.halt.set()  # releases anything that is still waiting for it
+        work.halt.set()  # ends every wait for the halt signal
         with self._changed:
             del self._running[work.maintenance]
             if is_lost:
@@ -355,7 +355,7 @@ def _result(report: Report) -> tuple[bool, str]:
 
 
 def _run_driver(driver: Driver, work: Work) -> Iterator[Sequence[Report] | Printed]:
-    """Call `driver`, and yield its reports and output.
+    """Call `driver` and yield its reports and output.
 
     An exception counts as a failure on every VM without a report.
     """

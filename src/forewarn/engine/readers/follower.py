@@ -41,10 +41,10 @@ class FailureLog:
         *,
         is_known: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Log failures of `name`, together with the `remedy`.
+        """Create a log for failures of `name` that states the `remedy`.
 
-        While `is_known` returns True, the store is known to be failing, and its
-        failures are not logged again.
+        While `is_known` returns True, the store is known to be failing, and failures of
+        the store are not logged again.
         """
         self._is_known = is_known
         self._name = name
@@ -84,7 +84,7 @@ class Follower:
         *,
         is_known: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Repeatedly call `catch_up` and then `wait` in a thread named `name`.
+        """Create a thread named `name` that calls `catch_up` and `wait` in turn.
 
         A reader that wakes itself passes its own `bell`. For `is_known`, see
         `FailureLog`.
@@ -120,7 +120,7 @@ class Follower:
         )
 
     def stop(self, timeout: float | None = None) -> None:
-        """Wait for the current call to finish, and end the thread.
+        """Wait for the current call to finish and end the thread.
 
         If the thread has not ended after `timeout` seconds, it is abandoned. None means
         to wait forever.

@@ -66,7 +66,7 @@ def backoff(failures: int, longest: float, chance: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryProgress:
-    """The delivery progress of a target, and its failures."""
+    """The delivery progress and the failures of a target."""
 
     position: int = 0
     at_hand: JournalEntry | None = None  # being sent, or waiting for a retry
@@ -88,7 +88,7 @@ class Delivery:
         clock: Clock,
         pace: DeliveryPace | None = None,
     ) -> None:
-        """Deliver the facts in `store` to `target` through `notifier`.
+        """Create a delivery of the facts in `store` to `target` through `notifier`.
 
         Positions are saved when `write_queue` gives this target a turn.
         """
@@ -149,7 +149,7 @@ class Delivery:
         bell.wait(max(min(moments) - now, 0.0))
 
     def leave(self) -> None:
-        """Start no more deliveries, and abort the current one."""
+        """Start no more deliveries and abort the current delivery."""
         if self._leaving.is_set():
             return
         self._leaving.set()
