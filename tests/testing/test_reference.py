@@ -56,4 +56,4 @@ def test_page_shows_the_real_defaults(kind: str) -> None:
 
 
 def test_fixture_has_a_docstring_that_explains_it() -> None:
-    assert "a service of its own" in (inspect.getdoc(scheduled_events) or "")
+    assert "Start a service for the test" in (inspect.getdoc(scheduled_events) or "")
