@@ -205,7 +205,7 @@ def format_distance(time: datetime, now: datetime) -> str:
 
 
 def _rounded(seconds: int) -> int:
-    """Round ten minutes or more to minutes and a day or more to hours."""
+    """Round to minutes from ten minutes up, and to hours from one day up."""
     step = 1 if seconds < 10 * _MINUTE else _MINUTE if seconds < _DAY else _HOUR
     return (seconds + step // 2) // step * step
 

@@ -51,7 +51,7 @@ class PendingObservations:
     """Unsaved observations: group polls, events shown, and tokens used or rejected."""
 
     def __init__(self) -> None:
-        """Create a collection without observations."""
+        """Create an empty collection."""
         self._polls: deque[tuple[str, datetime]] = deque()
         self._sights: deque[Sight] = deque()
         self._token_uses: deque[tuple[str, datetime]] = deque()

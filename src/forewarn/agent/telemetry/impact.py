@@ -141,8 +141,8 @@ class FreezeDetector:
 class ClockJumpDetector:
     """Uses the service's dates to detect that this VM's clocks stood still.
 
-    A response may be late but never early. The reference is therefore the least
-    delayed of the last responses. If a new response is ahead of this reference, this
+    A response may be late but never early. The reference is therefore the
+    recent response with the least delay. If a new response is ahead of this reference, this
     VM stood still.
     """
 
@@ -154,7 +154,7 @@ class ClockJumpDetector:
         self._zeros: deque[datetime] = deque(maxlen=_MOST_DATES)
 
     def add(self, estimate: ClockEstimate, impact: Impact) -> Impact:
-        """Return `impact` plus any impact that only this estimate reveals."""
+        """Return `impact` plus any further impact detected from this estimate."""
         rate = estimate.rate
         if rate != self._rate:
             self._zeros.clear()

@@ -1,8 +1,8 @@
 """Notice audit: whether each maintenance operation gave the promised notice.
 
-1. Without all approvals, a maintenance operation must not start before its NotBefore,
-   or before its events have been visible for the notice period promised for its type.
-   Downtime does not count.
+1. Unless all groups have approved, a maintenance operation starts only when its
+   NotBefore has come and its events have been visible for the notice that their type
+   promises. Downtime does not count.
 2. Immediate operations promise no notice: user operations on disabled groups,
    deletions, host failures, and emergencies without notice. An emergency with a
    NotBefore promises only that time.
@@ -79,7 +79,7 @@ def _is_missing(event: Event, started: datetime) -> bool:
 
 
 def _earliest(maintenance: Maintenance, away: timedelta) -> datetime:
-    """Return the earliest permitted start without all approvals."""
+    """Return the earliest permitted start if any approval is missing."""
     announced = maintenance.announced_at
     if maintenance.at_once or maintenance.cause is Cause.HOST_FAILURE:
         return announced

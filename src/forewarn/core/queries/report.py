@@ -104,7 +104,7 @@ class StartCounts:
     whole_notice: int = 0  # started after the full notice
     approved_early: int = 0  # started early because all groups approved
     without_notice: int = 0  # announced without notice
-    broken: int = 0  # started early without all approvals
+    broken: int = 0  # started early although an approval was missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

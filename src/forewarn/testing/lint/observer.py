@@ -47,7 +47,7 @@ class LintObserver(RehearsalObserver):
         self._directory = directory
 
     def intercept(self, request: Request, body: bytes) -> Response | None:
-        """Respond with the future document while the document is active.
+        """Respond with a future version's document during its part of the course.
 
         The document's event can still be approved afterward, because preparation may
         take a long time.

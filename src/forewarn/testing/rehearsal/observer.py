@@ -36,7 +36,7 @@ class RehearsalObserver:
     """All observations of a rehearsal."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Create an observer without observations that reads times from `monotonic`."""
+        """Create an empty observer that reads the time from `monotonic`."""
         self._monotonic = monotonic
         self._changed = Condition()
         self._changes = 0
