@@ -141,9 +141,9 @@ class FreezeDetector:
 class ClockJumpDetector:
     """Uses the service's dates to detect that this VM's clocks stood still.
 
-    A response may be late but never early. The reference is therefore the
-    recent response with the least delay. If a new response is ahead of this reference, this
-    VM stood still.
+    A response may be late but never early. The reference is therefore the recent
+    response with the least delay. If a new response is ahead of this reference, this VM
+    stood still.
     """
 
     def __init__(self) -> None:
