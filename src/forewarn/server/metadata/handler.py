@@ -155,7 +155,7 @@ class MetadataHandler:
         return self.first_call_delay > 0 and group_state.is_newly_enabled
 
     def end_delay(self, group_state: EnabledState, *, has_waiters: bool) -> None:
-        """End a group's delay; `has_waiters` tells whether requests waited."""
+        """End a group's delay; `has_waiters` is whether requests are waiting."""
         group_state.is_newly_enabled = False
         if has_waiters:  # they poll until now, even if the clock has jumped by a day
             group_state.last_request = self.head.now
