@@ -77,7 +77,9 @@ def explain_maintenance(
     with engine.store.snapshot() as snapshot:
         maintenance = find_maintenance(snapshot, any_id, group=group)
         now = engine.now(snapshot)
-        facts = [entry.fact for entry in snapshot.facts_of(maintenance.id)]
+        is_stuck = maintenance.stuck_since is not None
+        entries = snapshot.facts_of(maintenance.id) if is_stuck else ()
+        facts = [entry.fact for entry in entries]
         return _explain_one(snapshot, maintenance, facts, now, engine.rules, group)
 
 
