@@ -90,7 +90,8 @@ class Event:
 class Maintenance:
     """One maintenance operation on the fleet."""
 
-    id: str
+    id: str  # a GUID, unique across stores
+    number: int = 0  # unique in a store; 0 in previews and in old journal entries
     type: EventType
     source: EventSource
     cause: Cause
@@ -119,6 +120,11 @@ class Maintenance:
     deallocates: bool = False  # VMs are deallocated when it completes
     completed_by: str | None = None  # who marked the work as done
     events: tuple[Event, ...]
+
+    @property
+    def label(self) -> str:
+        """The short ID, which people and the API use."""
+        return f"m-{self.number}" if self.number else self.id
 
     @property
     def live_events(self) -> tuple[Event, ...]:
