@@ -22,6 +22,8 @@
     │   └── FaultyFile      all problems of a file, one per line
     └── (raised by clients and commands)
         ├── WrongUsage      the command line is invalid
+        ├── Declined        the user did not confirm the command
+        ├── TimedOut        what a command waited for has not happened in time
         ├── Refused         the service returned an error response
         ├── Unreachable     there was no response
         │   └── Lost        the connection was lost; the request may have had an effect
@@ -137,6 +139,14 @@ class FaultyFile(CannotStart):
 
 class WrongUsage(ForewarnError):
     """The command line is invalid."""
+
+
+class Declined(ForewarnError):
+    """The user did not confirm the command."""
+
+
+class TimedOut(ForewarnError):
+    """What a command waited for has not happened in time."""
 
 
 class Refused(ForewarnError):

@@ -22,6 +22,8 @@ from urllib.request import (
 from uuid import uuid4
 
 from forewarn import __version__
+from forewarn.cli.contexts import LOCAL, Context, local_context
+from forewarn.cli.contexts import load as load_contexts
 from forewarn.cli.responses import object_from
 from forewarn.config.load import state_directory
 from forewarn.errors import Lost, Misunderstood, Refused, Unreachable, WrongUsage
@@ -58,6 +60,12 @@ class ControlApi:
     url: str
     token: str | None  # None if no token was found
     ca: str | None = None  # None for this machine's certificate authorities
+    context: str | None = None  # the name of the context; None for the local service
+
+    @property
+    def title(self) -> str:
+        """The service's name for people: its address, and its context if any."""
+        return f"{self.context}, {self.url}" if self.context else self.url
 
     def request(
         self,
@@ -181,7 +189,8 @@ class ControlApi:
         if error.code == 401:
             problem = f"token rejected ({reason})" if self.token else "no token found"
             return Refused(
-                f"{problem}; set --token or $FOREWARN_TOKEN, or store the token in"
+                f"{problem}; set $FOREWARN_TOKEN, add the service with `forewarn"
+                " context add`, or store the token in"
                 f" {state_directory(os.environ) / 'token'}",
                 error.code,
             )
@@ -209,29 +218,37 @@ class ControlApi:
 
 
 def api_of(args: Namespace) -> ControlApi:
-    """Return a client for --url, with the token from the arguments or the file."""
+    """Return a client for the service that the options and the context choose."""
+    name, context = _context_of(args)
     typed: str = args.token or ""
-    token = typed.strip() or _stored_token()
+    token = typed.strip() or context.token
     if token is not None and not (token.isascii() and token.isprintable()):
         raise WrongUsage("the token contains invalid characters")
-    return ControlApi(args.url, token, args.ca)
+    return ControlApi(args.url or context.url, token, args.ca or context.ca, name)
+
+
+def _context_of(args: Namespace) -> tuple[str | None, Context]:
+    """Return the context's name, or None for the local service, and the context.
+
+    An address from an option or from the environment replaces the current context, so
+    that its token is never sent to another service.
+    """
+    contexts = load_contexts(os.environ)
+    if args.context is not None and args.url is not None:
+        raise WrongUsage(
+            "--context and --url cannot be used together (see also $FOREWARN_CONTEXT"
+            " and $FOREWARN_URL)"
+        )
+    name = args.context or (contexts.current if args.url is None else LOCAL)
+    context = contexts.get(name)
+    if context is None:
+        return None, local_context(os.environ)
+    return name, context
 
 
 def segment(text: str) -> str:
     """Percent-encode `text` for use as a single path segment."""
     return quote(text, safe="")
-
-
-def _stored_token() -> str | None:
-    path = state_directory(os.environ) / "token"
-    try:
-        return path.read_text("utf-8", "replace").strip() or None
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise WrongUsage(
-            f"cannot read the token in {path}: {error.strerror}"
-        ) from error
 
 
 def _problem_message(error: HTTPError) -> str | None:
@@ -242,6 +259,11 @@ def _problem_message(error: HTTPError) -> str | None:
         return None
     if not isinstance(plain, dict):
         return None
+    if isinstance(plain.get("error"), str):  # the format of the metadata endpoint
+        return (
+            "this address is the metadata endpoint for VMs, not the control API, which"
+            " usually has port 8255 (check --url)"
+        )
     message = plain.get("detail") or plain.get("reason") or plain.get("title")
     return message if isinstance(message, str) else None
 

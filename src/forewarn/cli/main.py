@@ -1,7 +1,8 @@
 """The command line, with one module per command that registers the command.
 
-Exit codes: 0 for success, 1 for refused or failed commands, and 2 for usage errors. As
-in shells, 130 means Ctrl-C and 141 means a broken pipe. Users never see a traceback.
+Exit codes: 0 for success, 1 for refused or failed commands, 2 for usage errors, and 3
+for a wait that timed out. As in shells, 130 means Ctrl-C and 141 means a broken pipe.
+Users never see a traceback.
 """
 
 import argparse
@@ -10,39 +11,63 @@ import os
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import PurePath
 from traceback import extract_tb
 
 from forewarn import __version__
 from forewarn.cli import options
-from forewarn.cli.output import drop_output, write_error
-from forewarn.errors import CannotStart, FaultyFile, ForewarnError, WrongUsage
+from forewarn.cli.options import CommandParser
+from forewarn.cli.output import (
+    drop_output,
+    paragraph,
+    watch_output,
+    write,
+    write_error,
+)
+from forewarn.errors import CannotStart, FaultyFile, ForewarnError, TimedOut, WrongUsage
 
-#: Commands and the packages of their modules. Commands are in the order in which new
-#: users need them, as in `--help`.
+#: Commands by audience, with the packages of their modules, as in `--help`.
+AUDIENCES: Mapping[str, Mapping[str, str]] = {
+    "operate a fleet": {
+        "announce": "operate",
+        "vm": "operate",
+        "host": "operate",
+        "fleet": "operate",
+    },
+    "find out what happened": {
+        "events": "operate",
+        "journal": "operate",
+        "report": "operate",
+        "portal": "service",
+    },
+    "inside a VM": {
+        "watch": "guest",
+        "approve": "guest",
+        "agent": "guest",
+        "record": "guest",
+    },
+    "test a program": {
+        "rehearse": "rehearse",
+        "replay": "rehearse",
+        "faults": "service",
+        "clock": "service",
+    },
+    "run the service": {
+        "serve": "service",
+        "health": "service",
+        "token": "service",
+        "notify": "service",
+        "store": "service",
+    },
+}
+
+#: Commands and the packages of their modules.
 COMMANDS: Mapping[str, str] = {
-    "serve": "service",
-    "fleet": "operate",
-    "announce": "operate",
-    "vm": "operate",
-    "host": "operate",
-    "events": "operate",
-    "journal": "operate",
-    "report": "operate",
-    "notify": "service",
-    "clock": "service",
-    "health": "service",
-    "faults": "service",
-    "token": "service",
-    "portal": "service",
-    "store": "service",
-    "watch": "guest",
-    "approve": "guest",
-    "agent": "guest",
-    "rehearse": "rehearse",
-    "record": "guest",
-    "replay": "rehearse",
+    name: package
+    for packages in AUDIENCES.values()
+    for name, package in packages.items()
 }
 
 #: Commands that do not run on Windows, and their alternatives.
@@ -60,8 +85,20 @@ _PROGRAM_COMMANDS = ("rehearse",)
 
 _RENAMED_FLAGS: Mapping[str, str] = {
     "--ignore-gates": "--ignore-blockers",
+    "--preview": "--dry-run",
     "--tape": "--recording",
 }
+
+#: Commands on maintenance operations that used to be subcommands of `events`.
+_MOVED_FROM_EVENTS = ("explain", "cancel", "complete", "retry", "close")
+
+_EXIT_CODES: Mapping[type[ForewarnError], int] = {WrongUsage: 2, TimedOut: 3}
+
+_NAME_WIDTH = 14
+_EPILOG = """\
+For a command's options, run `forewarn COMMAND --help`. For the options that most
+commands share, run `forewarn help options`. To complete commands and names with
+the Tab key, see `forewarn completion --help`."""
 
 #: Phrases in the errors that libraries raise if memory allocation fails.
 _SIGNS_OF_LITTLE_MEMORY = (
@@ -83,12 +120,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         drop_output()
         return 141
-    except WrongUsage as error:
-        write_error(str(error))
-        return 2
     except ForewarnError as error:
         _write_errors(error)
-        return 1
+        return _EXIT_CODES.get(type(error), 1)
     except OSError as error:
         drop_output()
         write_error(_explain(error) or str(error))
@@ -100,13 +134,44 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    words = _expand(words)
     _refuse_linux_command(words)
+    _refuse_unknown_command(words)
     try:
         args = parse(words)
     except SystemExit as done:  # argparse has printed the reason
         return done.code if isinstance(done.code, int) else 1
+    if args.noun is not None:
+        write(args.noun.format_help().rstrip("\n"))
+        return 0
+    if getattr(args, "watch", None):
+        return watch_output(partial(args.run, args))
     code: int = args.run(args)
     return code
+
+
+def _expand(words: Sequence[str]) -> Sequence[str]:
+    """Replace the short forms `help COMMAND`, `version` and aliases of commands."""
+    first, *rest = words or ["help"]
+    if first == "help" and rest != ["options"]:
+        return [*_expand(rest), "--help"] if rest else ["--help"]
+    if first == "version":
+        return ["--version"]
+    return [options.ALIASES.get(first, first), *rest]
+
+
+def _refuse_unknown_command(words: Sequence[str]) -> None:
+    """Raise `WrongUsage` for an unknown command, without importing any command."""
+    first, second = [*words, "", ""][:2]
+    if first == "events" and second in _MOVED_FROM_EVENTS and "maintenance" in COMMANDS:
+        raise WrongUsage(
+            f"`forewarn events {second}` is now called `forewarn maintenance {second}`"
+        )
+    if not first.startswith("-") and first not in (*COMMANDS, "help"):
+        raise WrongUsage(
+            options.unknown_command(first, [*COMMANDS])
+            + "\nFor help, run: forewarn --help"
+        )
 
 
 def _refuse_linux_command(words: Sequence[str]) -> None:
@@ -131,23 +196,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
             raise WrongUsage(f"unknown option {old}; it is now called {new}")
     args = parser(own).parse_args(own)
     args.program = program
-    _refuse_renamed_variables(args)
-    options.apply_environment(args)
+    if args.noun is None:
+        options.apply_environment(args)
     return args
-
-
-def _refuse_renamed_variables(args: argparse.Namespace) -> None:
-    """Raise `WrongUsage` if the environment uses an option's old name."""
-    known = {
-        option.flag for several in getattr(args, "options", ()) for option in several
-    }
-    for old, new in _RENAMED_FLAGS.items():
-        variable = options.variable_of(old)
-        if new in known and os.environ.get(variable):
-            raise WrongUsage(
-                f"unknown variable ${variable}; it is now called"
-                f" ${options.variable_of(new)}"
-            )
 
 
 def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -158,29 +209,72 @@ def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return words, ()
 
 
-def parser(words: Sequence[str]) -> argparse.ArgumentParser:
+def parser(words: Sequence[str]) -> CommandParser:
     """Build the parser, importing only the commands needed for `words`."""
-    top = argparse.ArgumentParser(
+    top = CommandParser(
         prog="forewarn",
         description="Run Azure Scheduled Events on your own machines: for testing, CI"
         " or your VM fleet.",
-        epilog="Every option can also be set with an environment variable; for example,"
-        " FOREWARN_URL sets --url. Run `forewarn COMMAND --help` for a command's"
-        " options.",
+        epilog=_EPILOG,
+        formatter_class=_GroupedHelp,
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"forewarn {__version__}")
+    top.set_defaults(noun=top)
     subcommands = top.add_subparsers(
-        title="commands", metavar="COMMAND", dest="command", required=True
+        metavar="COMMAND", dest="command", parser_class=CommandParser
     )
     for name in _needed_commands(words):
         import_module(f"forewarn.cli.{COMMANDS[name]}.{name}").register(subcommands)
+    _register_help(subcommands)
     return top
+
+
+class _GroupedHelp(argparse.RawDescriptionHelpFormatter):
+    """Lists the commands by audience."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        if not isinstance(action, argparse._SubParsersAction):
+            return super()._format_action(action)
+        summaries = {choice.dest: choice.help for choice in action._choices_actions}
+        return (
+            "\n".join(
+                "\n".join(
+                    [
+                        f"\n{audience}:",
+                        *(
+                            f"  {name:{_NAME_WIDTH}}{summaries[name]}"
+                            for name in names
+                            if name in summaries
+                        ),
+                    ]
+                )
+                for audience, names in AUDIENCES.items()
+            )
+            + "\n"
+        )
+
+
+def _register_help(subcommands: options.Subcommands) -> None:
+    """Add `help options`, which describes the options that many commands share."""
+    help_parser = subcommands.add_parser("help", add_help=False)
+    help_parser.add_argument("topic", choices=["options"])
+    help_parser.set_defaults(run=_show_options, noun=None, options=())
+
+
+def _show_options(args: argparse.Namespace) -> int:
+    del args
+    write("Options that most commands share:\n")
+    for option in (*options.SERVICE, *options.output_options(options.FORMATS)):
+        flags = ", ".join(filter(None, (option.short, option.flag)))
+        write(f"  {flags} {option.metavar or ''}".rstrip())
+        write(paragraph(f"      {options.help_of(option)}", 6))
+    return 0
 
 
 def _needed_commands(words: Sequence[str]) -> Collection[str]:
     first = words[0] if words else ""
-    if first == "--version":
+    if first in ("--version", "help"):
         return ()
     if first in COMMANDS:
         return [first]
@@ -202,7 +296,7 @@ def _open_closed_streams() -> None:
 
 def _write_errors(error: ForewarnError) -> None:
     """Print an error, with each problem in an invalid file on a separate line."""
-    is_list = isinstance(error, FaultyFile)
+    is_list = isinstance(error, FaultyFile | WrongUsage)
     for sentence in str(error).splitlines() if is_list else [str(error)]:
         write_error(sentence)
 

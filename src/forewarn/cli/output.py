@@ -1,21 +1,31 @@
-"""Terminal output: lines, plain-text tables, times, durations and JSON."""
+"""Output: lines, tables, colors, times, durations, JSON and YAML."""
 
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from io import StringIO
+from itertools import count
+from typing import Literal, TextIO, TypeAlias
 
 from forewarn.formats import clean, escape_controls
 from forewarn.formats import format_duration as format_units
 
 _GAP = "  "
 _NARROWEST = 80  # columns; assumed to fit every terminal
-_SLIMMEST = 8  # characters; narrowest width of a column whose words are broken
+_SLIMMEST = 6  # characters; narrowest width of a shortened column
 _HARD_SPACE = "\xa0"  # lines are never broken at these
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_REFRESH = 2.0  # seconds between two updates with --watch
+_CLEAR = "\x1b[H\x1b[2J"
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
@@ -26,6 +36,8 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 def write(text: str) -> None:
     """Print `text`; escape control characters and characters that cannot be encoded."""
     text = escape_controls(text)
+    if has_color(sys.stdout):
+        text = text.translate(_PAINT)
     shown = text if _can_show(text) else "".join(map(_escaped, text))
     sys.stdout.write(f"{shown}\n")
 
@@ -68,13 +80,23 @@ def write_json(plain: object, *, indent: int | None = 2) -> None:
 
 
 def write_response(
-    args: argparse.Namespace, plain: object, lines: Iterable[str]
+    args: argparse.Namespace,
+    plain: object,
+    lines: Iterable[str],
+    names: Iterable[str | None] = (),
 ) -> int:
-    """Print `plain` if --json is set, otherwise `lines`; return exit code 0.
+    """Print a response in the chosen format; return exit code 0.
 
-    With --json, `lines` is not consumed.
+    `lines` are for people, and are consumed only if they are printed; `names` are for
+    `-o name`.
     """
-    if args.json:
+    output = getattr(args, "output", None)
+    if output == "name":
+        for name in filter(None, names):
+            write(name)
+    elif output == "yaml":
+        write(yaml_text(plain))
+    elif args.json:
         write_json(plain)
     else:
         for line in lines:
@@ -82,7 +104,118 @@ def write_response(
     return 0
 
 
-def columns() -> int:
+def yaml_text(plain: object, indent: int = 0) -> str:
+    """Format JSON values as YAML. All strings are quoted, as YAML reads some as other
+    types.
+    """
+    margin = "  " * indent
+    if isinstance(plain, Mapping) and plain:
+        parts = [(f"{_yaml_key(name)}:", value) for name, value in plain.items()]
+        return "\n".join(
+            f"{margin}{key}{_nested(value, indent)}" for key, value in parts
+        )
+    if isinstance(plain, list) and plain:
+        items = (yaml_text(item, indent + 1) for item in plain)
+        return "\n".join(f"{margin}- {item.lstrip(' ')}" for item in items)
+    return margin + json.dumps(plain, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _nested(value: object, indent: int) -> str:
+    is_block = bool(value) and isinstance(value, Mapping | list)
+    text = yaml_text(value, indent + 1 if is_block else 0)
+    return f"\n{text}" if is_block else f" {text}"
+
+
+def _yaml_key(name: str) -> str:
+    return name if _PLAIN_KEY.fullmatch(name) else json.dumps(name)
+
+
+# --- color and screens -------------------------------------------------------
+
+Style: TypeAlias = Literal["red", "yellow", "green", "bold", "dim"]
+
+_CODES: Mapping[Style, str] = {
+    "red": "31",
+    "yellow": "33",
+    "green": "32",
+    "bold": "1",
+    "dim": "2",
+}
+
+
+#: Noncharacters that stand for styles until control characters have been escaped.
+_RESET = "\ufdd0"
+_MARKS: Mapping[Style, str] = {
+    style: chr(0xFDD1 + number) for number, style in enumerate(_CODES)
+}
+_PAINT: Mapping[int, str] = {
+    ord(_RESET): "\x1b[0m",
+    **{ord(_MARKS[style]): f"\x1b[{code}m" for style, code in _CODES.items()},
+}
+
+
+class Styled(str):
+    """Text of a table cell or a line, printed in a style on terminals with color."""
+
+    __slots__ = ("style",)
+    style: Style
+
+    def __new__(cls, text: str, style: Style) -> "Styled":
+        """Create a text that is printed in `style`."""
+        styled = super().__new__(cls, text)
+        styled.style = style
+        return styled
+
+
+def has_color(stream: TextIO) -> bool:
+    """Return whether `stream` is a terminal with color, and NO_COLOR is not set."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def _painted(text: str, source: str) -> str:
+    """Apply the style of `source`, if there is one, to `text`."""
+    if not isinstance(source, Styled) or not text.strip() or not has_color(sys.stdout):
+        return text
+    return f"{_MARKS[source.style]}{text}{_RESET}"
+
+
+def watch_output(
+    show: Callable[[], int], pause: Callable[[float], None] = time.sleep
+) -> int:
+    """Call `show` again and again, and print what it prints whenever that changes."""
+    stream, shown = sys.stdout, None
+    while True:
+        capture = _Capture(stream)
+        with redirect_stdout(capture):
+            code = show()
+        text = capture.getvalue()
+        if text != shown:
+            stream.write(f"{_CLEAR if stream.isatty() else ''}{text}")
+            stream.flush()
+            shown = text
+        if code:
+            return code
+        pause(_REFRESH)
+
+
+class _Capture(StringIO):
+    """Collects output as if it went to `stream`."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # the stream's own
+        return self._stream.encoding
+
+
+def line_width() -> int:
     """Return the maximum width of a line."""
     return max(_NARROWEST, shutil.get_terminal_size().columns)
 
@@ -90,50 +223,86 @@ def columns() -> int:
 # --- tables ------------------------------------------------------------------
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Format `rows` below `header`, no wider than the terminal.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table."""
 
-    A column that is empty in every row is omitted.
+    title: str
+    is_wide: bool = False  # shown only with -o wide
+    is_fixed: bool = False  # never shortened
+
+
+def table(
+    columns: Sequence[Column | str],
+    rows: Iterable[Sequence[str]],
+    args: argparse.Namespace | None = None,
+) -> str:
+    """Format `rows`, each on one line.
+
+    On a terminal, long cells are shortened to fit its width, unless `args` chooses
+    the wide format. If the first column is only a title, it is never shortened. A
+    column that is empty in every row is omitted.
     """
-    cells = [[clean(cell) for cell in row] for row in (header, *rows)]
-    by_column = [column for column in zip(*cells, strict=True) if any(column[1:])]
-    widths = _widths(by_column)
-    rows_left = zip(*by_column, strict=True)
-    return "\n".join(line for row in rows_left for line in _lines(row, widths))
+    is_wide = getattr(args, "output", None) == "wide"
+    cells = [[_cleaned(cell) for cell in row] for row in rows]
+    shown = [
+        (column, [row[number] for row in cells])
+        for number, column in enumerate(map(_column, columns, count()))
+        if (is_wide or not column.is_wide) and any(row[number] for row in cells)
+    ]
+    room = None if is_wide or not _is_limited() else line_width()
+    widths = _widths(shown, room)
+    heads = [] if getattr(args, "no_headers", None) else [[c.title for c, _ in shown]]
+    lines = [*heads, *zip(*(texts for _, texts in shown), strict=True)]
+    return "\n".join(_line(line, widths) for line in lines)
 
 
-def _widths(by_column: Sequence[Sequence[str]]) -> list[int]:
-    widths = [max(map(len, column)) for column in by_column]
-    words = [max(map(_longest_word, column)) for column in by_column]
-    words[:1] = [word + len(_GAP) for word in words[:1]]  # see `_lines`
-    room = columns() - len(_GAP) * (len(widths) - 1)
-    while sum(widths) > room:
-        loose = [i for i, width in enumerate(widths) if width > words[i]]
-        # Words are broken only if wrapping between words is not enough. IDs, which are
-        # in the first column, are broken only as a last resort.
-        tight = [i for i, width in enumerate(widths) if i > 0 and width > _SLIMMEST]
-        widest = max(loose or tight or [0], key=lambda i: widths[i])
+def _column(column: Column | str, number: int) -> Column:
+    return (
+        Column(title=column, is_fixed=number == 0)
+        if isinstance(column, str)
+        else column
+    )
+
+
+def _cleaned(cell: str) -> str:
+    return Styled(clean(cell), cell.style) if isinstance(cell, Styled) else clean(cell)
+
+
+def _is_limited() -> bool:
+    """Return whether lines must fit the width of a terminal."""
+    return sys.stdout.isatty() or bool(os.environ.get("COLUMNS"))
+
+
+def _widths(
+    shown: Sequence[tuple[Column, Sequence[str]]], room: int | None
+) -> Sequence[int]:
+    """Return the width of each column; the widest columns are shortened first."""
+    widths = [max(len(c.title), *map(len, texts)) for c, texts in shown]
+    if room is None:
+        return widths
+    loose = [number for number, (column, _) in enumerate(shown) if not column.is_fixed]
+    while sum(widths) + len(_GAP) * (len(widths) - 1) > room:
+        widest = max(loose, key=lambda number: widths[number], default=None)
+        if widest is None or widths[widest] <= _SLIMMEST:
+            break
         widths[widest] -= 1
     return widths
 
 
-def _longest_word(cell: str) -> int:
-    return max(map(len, cell.split(" ")))
-
-
-def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
-    # Continuation lines in the first column are indented, so that they do not look like
-    # new rows.
-    wrapped = [
-        _wrap(cell, width, indent="" if column else _GAP) or [""]
-        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    parts = [
+        _painted(_shortened(cell, width).ljust(width), cell)
+        for cell, width in zip(cells, widths, strict=True)
     ]
-    for number in range(max(map(len, wrapped))):
-        parts = [
-            (lines[number] if number < len(lines) else "").ljust(width)
-            for lines, width in zip(wrapped, widths, strict=True)
-        ]
-        yield _GAP.join(parts).rstrip()
+    return _GAP.join(parts).rstrip()
+
+
+def _shortened(text: str, width: int) -> str:
+    if len(text) <= width:
+        return text
+    dots = "…" if _can_show("…") else "..."
+    return text[: width - len(dots)] + dots
 
 
 def fields(pairs: Iterable[tuple[str, str | None]]) -> str:
@@ -142,7 +311,7 @@ def fields(pairs: Iterable[tuple[str, str | None]]) -> str:
     margin = len(_GAP) * 2 + max((len(name) for name, _ in present), default=0)
     lines = []
     for name, value in present:
-        first, *rest = _wrap(value, columns() - margin) or [""]
+        first, *rest = _wrap(value, line_width() - margin) or [""]
         lines.append(f"{_GAP}{name}".ljust(margin) + first)
         lines += [" " * margin + line for line in rest]
     return "\n".join(line.rstrip() for line in lines)
@@ -152,7 +321,7 @@ def paragraph(text: str, indent: int = 4) -> str:
     """Wrap `text` between words; indent all lines after the first."""
     filled = textwrap.fill(
         clean(text),
-        columns(),
+        line_width(),
         subsequent_indent=" " * indent,
         break_on_hyphens=False,
         break_long_words=False,

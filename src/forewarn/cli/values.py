@@ -59,11 +59,19 @@ def read_fraction(text: str) -> float:
     return float(_DECIMAL(text))
 
 
+def _refuse_bare_number(text: str) -> None:
+    """Raise `InvalidInput` for a number without a unit, except zero."""
+    if re.fullmatch(r"[0-9]*\.?[0-9]+", text.strip()) and float(text):
+        number = text.strip()
+        raise InvalidInput(
+            f"{number!r} has no unit; use {number}s, {number}m or {number}h"
+        )
+
+
 @argument
 def read_duration(text: str) -> int:
-    """Parse a duration, for example 20m, 1h30m or 90; return whole seconds."""
-    if re.fullmatch(r"[0-9]{1,18}", text):
-        return int(text)
+    """Parse a duration, for example 20m or 1h30m; return whole seconds."""
+    _refuse_bare_number(text)
     seconds = parse_duration(text).total_seconds()
     if not seconds.is_integer():
         raise InvalidInput(f"{text!r} is not a whole number of seconds")
@@ -73,6 +81,7 @@ def read_duration(text: str) -> int:
 @argument
 def read_real_duration(text: str) -> float:
     """Parse a duration, which may be as short as 250ms; return seconds."""
+    _refuse_bare_number(text)
     return parse_duration(text).total_seconds()
 
 

@@ -12,6 +12,7 @@ import pytest
 from forewarn.cli import options
 from forewarn.cli.guest import agent_explain
 from forewarn.cli.main import main
+from forewarn.cli.options import CommandParser
 from forewarn.errors import InvalidInput
 
 Capture = pytest.CaptureFixture[str]
@@ -66,7 +67,7 @@ NOON = ("--at", "2026-01-28T12:00:30Z")
 
 
 def parsed(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
+    parser = CommandParser()
     agent_explain.register(parser.add_subparsers())
     args = parser.parse_args(["explain", *words])
     options.apply_environment(args)

@@ -1,6 +1,5 @@
 """Tests of `forewarn agent install`, without touching this machine's systemd."""
 
-import argparse
 import json
 import os
 import stat
@@ -11,12 +10,13 @@ import pytest
 from forewarn.agent.systemd import NAME
 from forewarn.cli import options
 from forewarn.cli.guest import agent_install
+from forewarn.cli.options import CommandParser
 from forewarn.errors import Conflict
 
 
 def install(folder: Path, *words: str) -> int:
     """Run the command as the command line would, with units in `folder`."""
-    parser = argparse.ArgumentParser()
+    parser = CommandParser()
     agent_install.register(parser.add_subparsers())
     args = parser.parse_args(["install", "--unit-directory", str(folder), *words])
     options.apply_environment(args)

@@ -4,7 +4,6 @@ It also works on a copy of the agent's state folder. `tests/agent/audit/test_gol
 compares whole reports, as text and as JSON.
 """
 
-import argparse
 import json
 import shutil
 from collections.abc import Callable, Iterable
@@ -25,6 +24,7 @@ from forewarn.agent.storage.store import StateStore
 from forewarn.cli import options
 from forewarn.cli.guest import agent_report
 from forewarn.cli.main import main
+from forewarn.cli.options import CommandParser
 from forewarn.errors import CannotStart, NotFound, Unavailable
 
 Report = Callable[..., str]
@@ -46,7 +46,7 @@ def write(state: Path, lines: Iterable[Line]) -> None:
 @pytest.fixture
 def report(state: Path, capsys: pytest.CaptureFixture[str]) -> Report:
     def run(*words: str, where: tuple[str, ...] = ("--state", str(state))) -> str:
-        parser = argparse.ArgumentParser()
+        parser = CommandParser()
         agent_report.register(parser.add_subparsers())
         args = parser.parse_args(["report", *words, *where])
         options.apply_environment(args)

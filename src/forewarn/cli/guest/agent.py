@@ -51,7 +51,7 @@ CONFIG = Option(
     flag="--config",
     metavar="FILE",
     default=str(file.DEFAULT),
-    own_variable=file.VARIABLE,
+    variable=file.VARIABLE,
     help="agent configuration file",
 )
 

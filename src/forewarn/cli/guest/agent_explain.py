@@ -27,7 +27,13 @@ from forewarn.agent.rules import (
     notice_left,
 )
 from forewarn.cli.guest.agent import CONFIG, NAME, plan_of
-from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
+from forewarn.cli.options import (
+    JSON,
+    Option,
+    Subcommands,
+    add,
+    add_command,
+)
 from forewarn.cli.output import (
     format_distance,
     format_time,

@@ -14,7 +14,13 @@ from forewarn.agent.audit.summary import EventSummary, summarize
 from forewarn.agent.config import file
 from forewarn.agent.events.observation import normalize_event_id
 from forewarn.agent.storage.codec import rfc3339
-from forewarn.cli.options import JSON, Option, Subcommands, add_command, add_one_of
+from forewarn.cli.options import (
+    JSON,
+    Option,
+    Subcommands,
+    add_command,
+    add_one_of,
+)
 from forewarn.cli.output import (
     fields,
     format_time,
@@ -39,14 +45,14 @@ _OPTIONS = (
     Option(
         flag="--config",
         metavar="FILE",
-        own_variable=file.VARIABLE,
+        variable=file.VARIABLE,
         help="agent configuration file, which specifies the state directory",
         shown_default=f"{file.DEFAULT}, if it exists",
     ),
     Option(
         flag="--state",
         metavar="DIR",
-        own_variable="FOREWARN_AGENT_STATE",
+        variable="FOREWARN_AGENT_STATE",
         help="the agent's state directory",
     ),
 )

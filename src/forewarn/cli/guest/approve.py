@@ -19,7 +19,6 @@ Operators should use `forewarn events approve` instead."""
 _ALL = Option(
     flag="--all",
     switch=True,
-    own_variable="FOREWARN_APPROVE_ALL",  # not FOREWARN_ALL, which only affects lists
     help="approve all scheduled events",
 )
 

@@ -55,6 +55,7 @@ ENDPOINT = Option(
     metavar="URL",
     read=_read_endpoint,
     default=DEFAULT,
+    variable="FOREWARN_ENDPOINT",
     help="address of the metadata service",
 )
 

@@ -6,7 +6,14 @@ from datetime import datetime
 from itertools import zip_longest
 
 from forewarn.cli.api import ControlApi, api_of
-from forewarn.cli.options import Option, Subcommands, add, add_command, add_one_of
+from forewarn.cli.options import (
+    Option,
+    Subcommands,
+    add,
+    add_argument,
+    add_command,
+    add_one_of,
+)
 from forewarn.cli.output import (
     fields,
     format_duration,
@@ -141,10 +148,11 @@ def register(subcommands: Subcommands) -> None:
         description=_DESCRIPTION,
         example="forewarn announce reboot --host host-a --notice 20m",
     )
-    parser.add_argument(
+    add_argument(
+        parser,
         "type",
         metavar="TYPE",
-        type=read_type,
+        read=read_type,
         help="event type: freeze, reboot, redeploy, preempt or terminate",
     )
     add_one_of(parser, *_TARGETS, required=True)

@@ -8,7 +8,13 @@ from datetime import datetime
 
 from forewarn.cli.api import ControlApi, api_of, segment
 from forewarn.cli.operate.announce import REASON
-from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.options import (
+    Option,
+    Subcommands,
+    add_argument,
+    add_command,
+    add_noun,
+)
 from forewarn.cli.output import (
     fields,
     format_duration,
@@ -122,7 +128,8 @@ def register(subcommands: Subcommands) -> None:
             example=f"forewarn events {name} 0A4B7C1E-52F3-4C6D-9E8F-1B2A3C4D5E6F",
             options=verb.options,
         )
-        parser.add_argument(
+        add_argument(
+            parser,
             "id",
             metavar="ID",
             help="ID of the maintenance operation or of one of its events",

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from forewarn.cli.api import ControlApi, api_of
-from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.options import (
+    Option,
+    Subcommands,
+    add_argument,
+    add_command,
+    add_noun,
+)
 from forewarn.cli.output import (
     format_distance,
     paragraph,
@@ -82,8 +88,11 @@ def register(subcommands: Subcommands) -> None:
             ),
         ),
     )
-    parser.add_argument(
-        "file", metavar="FILE", help="fleet file (TOML), or - for standard input"
+    add_argument(
+        parser,
+        "file",
+        metavar="FILE",
+        help="fleet file (TOML), or - for standard input",
     )
     add_command(
         commands,

@@ -7,7 +7,13 @@ from datetime import datetime, timedelta
 
 from forewarn.cli.api import ControlApi, api_of, segment
 from forewarn.cli.operate import announce
-from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.options import (
+    Option,
+    Subcommands,
+    add_argument,
+    add_command,
+    add_noun,
+)
 from forewarn.cli.output import format_when, paragraph, write_response
 from forewarn.cli.responses import MaintenanceResponse, maintenances_from
 from forewarn.cli.values import one_of, read_time_or_duration
@@ -106,7 +112,7 @@ def register(subcommands: Subcommands) -> None:
             example=command.example,
             options=command.options,
         )
-        parser.add_argument("name", metavar="NAME", help="name of the host")
+        add_argument(parser, "name", metavar="NAME", help="name of the host")
 
 
 def _report(args: argparse.Namespace) -> int:

@@ -8,7 +8,13 @@ from datetime import datetime
 from forewarn.cli.api import ControlApi, api_of, segment
 from forewarn.cli.operate import announce
 from forewarn.cli.operate.announce import announced_lines, next_steps
-from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.options import (
+    Option,
+    Subcommands,
+    add_argument,
+    add_command,
+    add_noun,
+)
 from forewarn.cli.output import format_distance, paragraph, write_response
 from forewarn.cli.responses import (
     JsonObject,
@@ -108,7 +114,7 @@ def register(subcommands: Subcommands) -> None:
             example=f"forewarn vm {name} {operation.example}",
             options=(announce.TIMES, *_DETAILS, *operation.options),
         )
-        parser.add_argument("name", metavar="NAME", help="name of the VM")
+        add_argument(parser, "name", metavar="NAME", help="name of the VM")
     parser = add_command(
         commands,
         "start",
@@ -117,7 +123,7 @@ def register(subcommands: Subcommands) -> None:
         description=_START,
         example="forewarn vm start batch_0",
     )
-    parser.add_argument("name", metavar="NAME", help="name of the VM")
+    add_argument(parser, "name", metavar="NAME", help="name of the VM")
 
 
 def _start(args: argparse.Namespace) -> int:

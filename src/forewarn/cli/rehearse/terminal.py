@@ -13,7 +13,7 @@ from threading import Event as Bell
 from threading import Thread
 from typing import IO, TYPE_CHECKING, NoReturn
 
-from forewarn.cli.output import columns, write
+from forewarn.cli.output import line_width, write
 from forewarn.errors import CannotStart, Unavailable
 from forewarn.formats import clean
 
@@ -101,9 +101,9 @@ class _ProgressLine(ProgressScreen):
 def _width(stream: IO[str]) -> int:
     """Return the terminal's width, because a line that wraps cannot be erased."""
     try:
-        return os.get_terminal_size(stream.fileno()).columns or columns()
+        return os.get_terminal_size(stream.fileno()).columns or line_width()
     except OSError:
-        return columns()
+        return line_width()
 
 
 # --- result files ------------------------------------------------------------

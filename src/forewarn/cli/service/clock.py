@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from forewarn.cli.api import api_of
-from forewarn.cli.options import Subcommands, add_command, add_noun
+from forewarn.cli.options import Subcommands, add_argument, add_command, add_noun
 from forewarn.cli.output import format_time, write_response
 from forewarn.cli.responses import object_from
 from forewarn.cli.values import read_time_or_duration
@@ -43,10 +43,11 @@ def register(subcommands: Subcommands) -> None:
         description=_ADVANCE,
         example="forewarn clock advance 15m",
     )
-    parser.add_argument(
+    add_argument(
+        parser,
         "to",
         metavar="DURATION|TIME",
-        type=read_time_or_duration,
+        read=read_time_or_duration,
         help="duration to advance by, or time to advance to",
     )
 

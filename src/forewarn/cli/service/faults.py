@@ -4,7 +4,13 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 
 from forewarn.cli.api import api_of, segment
-from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.options import (
+    Option,
+    Subcommands,
+    add_argument,
+    add_command,
+    add_noun,
+)
 from forewarn.cli.output import table, write_response
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import one_of, read_fraction, read_number, read_real_duration
@@ -103,10 +109,11 @@ def register(subcommands: Subcommands) -> None:
         example="forewarn faults add slow --delay 2s --for 30s",
         options=_OPTIONS,
     )
-    adding.add_argument(
+    add_argument(
+        adding,
         "kind",
         metavar="KIND",
-        type=one_of(*FaultKind),
+        read=one_of(*FaultKind),
         help="kind of fault, from the list above",
     )
     add_command(
@@ -125,7 +132,8 @@ def register(subcommands: Subcommands) -> None:
         description=_CLEAR,
         example="forewarn faults clear",
     )
-    clearing.add_argument(
+    add_argument(
+        clearing,
         "id",
         metavar="ID",
         nargs="?",

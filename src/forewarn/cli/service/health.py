@@ -3,9 +3,10 @@
 import argparse
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
-from forewarn.cli.api import ControlApi
-from forewarn.cli.options import JSON, SERVICE, Option, Subcommands, add_command
+from forewarn.cli.api import ControlApi, api_of
+from forewarn.cli.options import Option, Subcommands, add_command
 from forewarn.cli.output import write_error, write_json, write_response
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import read_duration
@@ -32,7 +33,6 @@ _WAIT = Option(
 
 def register(subcommands: Subcommands) -> None:
     """Add `health`."""
-    url, _, ca, _ = SERVICE
     add_command(
         subcommands,
         "health",
@@ -41,13 +41,13 @@ def register(subcommands: Subcommands) -> None:
         description=_DESCRIPTION,
         example="forewarn health --wait 30s",
         options=(_WAIT,),
-        common=(url, ca, JSON),
+        formats=("table", "json"),
     )
 
 
 def _run(args: argparse.Namespace) -> int:
     """Poll until the service is ready or time runs out."""
-    api = ControlApi(args.url, None, args.ca)
+    api = replace(api_of(args), token=None)
     until = time.monotonic() + args.wait
     while True:
         try:

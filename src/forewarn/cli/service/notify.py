@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 from uuid import uuid4
 
 from forewarn.cli.api import api_of
-from forewarn.cli.options import JSON, Option, Subcommands, add_command, add_noun
+from forewarn.cli.options import (
+    JSON,
+    Option,
+    Subcommands,
+    add_argument,
+    add_command,
+    add_noun,
+)
 from forewarn.cli.output import (
     format_duration,
     format_time,
@@ -33,6 +40,7 @@ exit code is 0 if the webhook returns a 2xx status."""
 _SECRET = Option(
     flag="--secret",
     metavar="SECRET",
+    variable="FOREWARN_SECRET",
     help="signing secret for the event; setting it in the environment is safer",
 )
 
@@ -64,7 +72,7 @@ def register(subcommands: Subcommands) -> None:
         options=(_SECRET,),
         common=(JSON,),
     )
-    parser.add_argument("to", metavar="URL", help="URL of the webhook")
+    add_argument(parser, "to", metavar="URL", help="URL of the webhook")
 
 
 # --- list --------------------------------------------------------------------

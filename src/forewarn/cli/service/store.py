@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forewarn.cli.extras import server_extra
-from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.options import (
+    Option,
+    Subcommands,
+    add_argument,
+    add_command,
+    add_noun,
+)
 from forewarn.cli.output import fields, write
 from forewarn.config.load import default_store
 from forewarn.config.settings import POSTGRES, SQLITE, read_store
@@ -82,7 +88,7 @@ def register(subcommands: Subcommands) -> None:
         example="forewarn store backup /backup/forewarn.db",
         common=(_STORE,),
     )
-    backup_parser.add_argument("file", metavar="FILE", help="file to create")
+    add_argument(backup_parser, "file", metavar="FILE", help="file to create")
 
 
 def _check(args: argparse.Namespace) -> int:

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from forewarn.cli.api import ControlApi, api_of, segment
-from forewarn.cli.options import Option, Subcommands, add_command, add_noun
+from forewarn.cli.options import (
+    Option,
+    Subcommands,
+    add_argument,
+    add_command,
+    add_noun,
+)
 from forewarn.cli.output import (
     format_when,
     paragraph,
@@ -70,8 +76,8 @@ def register(subcommands: Subcommands) -> None:
         example="forewarn token create web-team --group web --expires 90d",
         options=_OPTIONS,
     )
-    create_parser.add_argument(
-        "name", metavar="NAME", help="name of the token's holder"
+    add_argument(
+        create_parser, "name", metavar="NAME", help="name of the token's holder"
     )
     add_command(
         commands,
@@ -90,8 +96,8 @@ def register(subcommands: Subcommands) -> None:
         description=_REVOKE,
         example="forewarn token revoke ci",
     )
-    revoke_parser.add_argument(
-        "name", metavar="NAME|ID", help="name or ID of the token"
+    add_argument(
+        revoke_parser, "name", metavar="NAME|ID", help="name or ID of the token"
     )
 
 
