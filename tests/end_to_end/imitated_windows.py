@@ -72,7 +72,7 @@ _text_files: set[int] = set()  # descriptors without O_BINARY
 def imitate_windows() -> None:
     """Restrict this process."""
     _interrupt_no_call()
-    _keep_names(subprocess, os, signal)
+    keep_names(subprocess, os, signal)
     for module in MODULES:
         sys.modules[module] = None  # type: ignore[assignment]  # imports fail
     for name in OS_NAMES.split():
@@ -89,7 +89,7 @@ def imitate_windows() -> None:
     replaced[0].open, replaced[0].write = _open, _write
     replaced[1].select = _select
     replaced[2].socketpair = _socketpair
-    sys.addaudithook(_hide_proc)
+    sys.addaudithook(hide_proc)
     sys.platform = "win32"
 
 
@@ -99,7 +99,7 @@ def _interrupt_no_call() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
-def _keep_names(user: ModuleType, *modules: ModuleType) -> None:
+def keep_names(user: ModuleType, *modules: ModuleType) -> None:
     """Give a module of the standard library its own copies of what it imports."""
     for module in modules:
         copy = ModuleType(module.__name__)
@@ -107,7 +107,8 @@ def _keep_names(user: ModuleType, *modules: ModuleType) -> None:
         setattr(user, module.__name__, copy)
 
 
-def _hide_proc(event: str, arguments: tuple[object, ...]) -> None:
+def hide_proc(event: str, arguments: tuple[object, ...]) -> None:
+    """Fail to open or list anything in /proc, as an audit hook."""
     if event in ("open", "os.listdir", "os.scandir", "os.chdir"):
         path = arguments[0]
         if isinstance(path, str | bytes) and os.fsencode(path).startswith(b"/proc"):

@@ -57,7 +57,7 @@ def register(subcommands: options.Subcommands) -> None:
     parser.add_argument(
         "--config", metavar="FILE", help="TOML file with settings [$FOREWARN_CONFIG]"
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, noun=None)
     options.add(parser, options.JSON)
 
 
