@@ -24,6 +24,7 @@ class ProgressLine:
     """What a program is doing, how much of it is done, and for how long it has run."""
 
     def __init__(self, stream: IO[str], what: str, total: int | None = None) -> None:
+        """Start to show `what`; `total` is the number of parts, if known."""
         self._stream = stream
         self._what = what
         self._total = total  # None if unknown, so that no bar is shown
