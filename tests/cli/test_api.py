@@ -86,8 +86,8 @@ def test_missing_token_names_the_places_searched(
     service.refuse("GET", "/v1/clock", 401, "a bearer token is required")
     monkeypatch.delenv("FOREWARN_TOKEN")
     assert run("clock show", code=1) == (
-        "forewarn: no token found; set --token or $FOREWARN_TOKEN, or store the token"
-        f" in {tmp_path / 'state' / 'token'}\n"
+        "forewarn: no token found; set $FOREWARN_TOKEN, add the service with `forewarn"
+        f" context add`, or store the token in {tmp_path / 'state' / 'token'}\n"
     )
     assert "Authorization" not in service.requests[0].headers
 

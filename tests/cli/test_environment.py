@@ -1,4 +1,4 @@
-"""Environment variables: every option of every command has one.
+"""Environment variables of options and of the service's settings.
 
 New commands are found automatically. If a parser of values accepts none of the
 `SAMPLES`, the failing test names the missing sample.
@@ -10,7 +10,13 @@ from collections.abc import Callable, Mapping
 import pytest
 from tests.cli.support.command_tree import Command, commands
 
-from forewarn.cli.options import Option, apply_environment
+from forewarn.cli.options import (
+    FORMATS,
+    SERVICE,
+    Option,
+    apply_environment,
+    output_options,
+)
 from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import SETTINGS, Setting
 from forewarn.errors import InvalidInput
@@ -69,9 +75,30 @@ def sample(read: Callable[[str], object]) -> str:
 
 # --- commands ----------------------------------------------------------------
 
+#: The variables that commands read: of the connection, the output, a webhook's secret,
+#: and programs that run in a VM. Nothing else comes from the environment.
+VARIABLES = {
+    "FOREWARN_URL",
+    "FOREWARN_TOKEN",
+    "FOREWARN_CA",
+    "FOREWARN_CONTEXT",
+    "FOREWARN_OUTPUT",
+    "FOREWARN_SECRET",
+    "FOREWARN_ENDPOINT",
+    "FOREWARN_AGENT_CONFIG",
+    "FOREWARN_AGENT_STATE",
+}
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda setting: setting.name)
-def test_no_command_has_an_option_without_a_variable(command: Command) -> None:
+OPTIONS = {
+    f"{command.name} {option.flag}": option
+    for command in COMMANDS
+    for option in command.options
+}
+WITH_VARIABLE = {name: option for name, option in OPTIONS.items() if option.variable}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_flag_of_a_command_is_declared(command: Command) -> None:
     flags = {option.flag for option in command.options}
     if command.name == SERVE:
         own = [setting.option for setting in SETTINGS if setting.metavar is not None]
@@ -79,42 +106,50 @@ def test_no_command_has_an_option_without_a_variable(command: Command) -> None:
     assert {*command.flags} == flags
 
 
-OPTIONS = {
-    f"{command.name} {option.flag}": option
-    for command in COMMANDS
-    for option in command.options
-}
+def test_only_settings_of_the_connection_and_output_have_variables() -> None:
+    assert {option.variable for option in WITH_VARIABLE.values()} <= VARIABLES
 
 
-@pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
+def test_no_variable_chooses_what_a_command_acts_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for option in OPTIONS.values():
+        text = "yes" if option.switch else sample(option.read)
+        monkeypatch.setenv(f"FOREWARN_{option.name.upper()}", text)
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    for name, option in OPTIONS.items():
+        args = argparse.Namespace(options=((option,),))
+        apply_environment(args)
+        unset = {False, None} if option.name == "json" else {option.default}
+        if option.name != "output":  # its default depends on the command
+            assert vars(args)[option.name] in unset, name
+
+
+@pytest.mark.parametrize("option", WITH_VARIABLE.values(), ids=WITH_VARIABLE)
 def test_variable_of_an_option_equals_the_option(
     option: Option, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "yes" if option.switch else sample(option.read)
-    monkeypatch.setenv(option.variable, text)
+    text = sample(option.read)
+    monkeypatch.setenv(str(option.variable), text)
     args = argparse.Namespace(options=((option,),))
     apply_environment(args)
-    value: object = True if option.switch else option.read(text)
-    assert vars(args)[option.name] == ([value] if option.repeated else value)
+    assert vars(args)[option.name] == option.read(text)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.name)
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_help_has_an_example_and_every_variable(command: Command) -> None:
     text = command.parser.format_help()
     assert f"example:\n  forewarn {command.name}" in text
     assert max(map(len, text.splitlines())) <= 80
+    shared = {option.name for option in (*SERVICE, *output_options(FORMATS))}
     for option in command.options:
-        assert f"[${option.variable}" in text
-
-
-def test_two_meanings_never_share_a_variable_within_a_command() -> None:
-    for command in COMMANDS:
-        variables = [option.variable for option in command.options]
-        assert len(variables) == len({*variables}), command.name
+        if option.variable and option.name not in shared:
+            assert f"[${option.variable}" in text
 
 
 def test_no_option_hides_an_attribute_of_the_command_line() -> None:
-    reserved = {"run", "options", "program", "command"}
+    reserved = {"run", "options", "program", "command", "noun"}
     for command in COMMANDS:
         assert reserved.isdisjoint(option.name for option in command.options), (
             command.name

@@ -49,7 +49,7 @@ def test_a_bare_install_has_every_command() -> None:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
     for command in main.COMMANDS:
-        assert f"\n    {command} " in out
+        assert f"\n  {command} " in out
 
 
 def test_bare_install_can_use_a_service(service: Service) -> None:

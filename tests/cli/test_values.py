@@ -17,12 +17,17 @@ from forewarn.cli.values import read_duration, read_time, read_type, read_url
         ("1h30m", 5400),
         ("1d", 86_400),
         ("1d2h3m4s", 93_784),
-        ("90", 90),
         ("0", 0),
     ],
 )
 def test_duration_is_parsed(text: str, seconds: int) -> None:
     assert read_duration(text) == seconds
+
+
+def test_bare_number_is_refused_with_a_hint() -> None:
+    hint = "'90' has no unit; use 90s, 90m or 90h"
+    with pytest.raises(ArgumentTypeError, match=hint):
+        read_duration("90")
 
 
 @pytest.mark.parametrize(

@@ -136,8 +136,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: Sequence[str]) -> int:
     words = _expand(words)
     _refuse_linux_command(words)
-    _refuse_unknown_command(words)
     try:
+        _refuse_unknown_command(words)
         args = parse(words)
     except SystemExit as done:  # argparse has printed the reason
         return done.code if isinstance(done.code, int) else 1
@@ -161,16 +161,18 @@ def _expand(words: Sequence[str]) -> Sequence[str]:
 
 
 def _refuse_unknown_command(words: Sequence[str]) -> None:
-    """Raise `WrongUsage` for an unknown command, without importing any command."""
+    """Raise `WrongUsage` for a former command, and exit with code 2 for an unknown one.
+
+    No command is imported.
+    """
     first, second = [*words, "", ""][:2]
     if first == "events" and second in _MOVED_FROM_EVENTS and "maintenance" in COMMANDS:
         raise WrongUsage(
             f"`forewarn events {second}` is now called `forewarn maintenance {second}`"
         )
     if not first.startswith("-") and first not in (*COMMANDS, "help"):
-        raise WrongUsage(
+        CommandParser(prog="forewarn").error(
             options.unknown_command(first, [*COMMANDS])
-            + "\nFor help, run: forewarn --help"
         )
 
 
@@ -296,7 +298,7 @@ def _open_closed_streams() -> None:
 
 def _write_errors(error: ForewarnError) -> None:
     """Print an error, with each problem in an invalid file on a separate line."""
-    is_list = isinstance(error, FaultyFile | WrongUsage)
+    is_list = isinstance(error, FaultyFile)
     for sentence in str(error).splitlines() if is_list else [str(error)]:
         write_error(sentence)
 

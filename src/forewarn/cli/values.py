@@ -61,8 +61,8 @@ def read_fraction(text: str) -> float:
 
 def _refuse_bare_number(text: str) -> None:
     """Raise `InvalidInput` for a number without a unit, except zero."""
-    if re.fullmatch(r"[0-9]*\.?[0-9]+", text.strip()) and float(text):
-        number = text.strip()
+    number = text.strip()
+    if re.fullmatch(r"[0-9]{0,9}\.?[0-9]{1,9}", number) and float(number):
         raise InvalidInput(
             f"{number!r} has no unit; use {number}s, {number}m or {number}h"
         )

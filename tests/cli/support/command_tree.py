@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from forewarn.cli import main
-from forewarn.cli.options import Option
+from forewarn.cli.options import ALIASES, Option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Command:
 
 
 def commands() -> Sequence[Command]:
-    """Return every command, including subcommands."""
+    """Return every command, including subcommands, once; aliases are not commands."""
     return [*_below(main.parser([]), ())]
 
 
@@ -44,6 +44,8 @@ def _below(
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for word, below in action.choices.items():
+                if word in {*ALIASES, "help"}:
+                    continue
                 yield from _below(below, (*words, word))
     if parser.get_default("run") is not None:
         yield Command(words=words, parser=parser)
