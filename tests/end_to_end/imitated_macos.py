@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import urllib.request  # noqa: F401
 
 from tests.end_to_end.imitated_windows import hide_proc, keep_names
@@ -52,6 +53,7 @@ def imitate_macos() -> None:
     ):
         for name in names.split():
             vars(module).pop(name, None)
+    tempfile._O_TMPFILE_WORKS = False  # type: ignore[attr-defined]  # chosen on import
     sys.addaudithook(hide_proc)
     sys.platform = "darwin"
 

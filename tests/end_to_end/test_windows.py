@@ -195,7 +195,7 @@ def test_help_lists_the_commands_that_run(tmp_path: Path) -> None:
     done = run(tmp_path, "--help")
     assert (done.code, done.err) == (0, "")
     for command in COMMANDS:
-        assert (f"\n    {command} " in done.out) == (command not in LINUX_COMMANDS)
+        assert (f"\n  {command} " in done.out) == (command not in LINUX_COMMANDS)
 
 
 # --- clients -----------------------------------------------------------------

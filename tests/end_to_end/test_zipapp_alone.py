@@ -89,7 +89,7 @@ def test_the_wheel_has_every_command(installed: Path, tmp_path: Path) -> None:
     done = run(installed / "bin/forewarn", "--help", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     for command in main.COMMANDS:
-        assert f"\n    {command} " in done.stdout
+        assert f"\n  {command} " in done.stdout
 
 
 def test_the_wheel_has_the_agent(installed: Path, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def run_zipapp(archive: Path, *words: str, python: Sequence[str] = ("-I", "-S"))
 def test_the_zipapp_has_every_command(archive: Path) -> None:
     output = run_zipapp(archive, "--help")
     for command in main.COMMANDS:
-        assert f"\n    {command} " in output
+        assert f"\n  {command} " in output
 
 
 def test_the_zipapp_has_the_agent(archive: Path) -> None:

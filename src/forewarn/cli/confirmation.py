@@ -8,9 +8,10 @@ from forewarn.errors import Declined, WrongUsage
 
 
 def confirm(args: argparse.Namespace, api: ControlApi, question: str) -> None:
-    """Ask `question` unless --yes or --dry-run is set; raise `Declined` after a no.
+    """Prompt for confirmation unless --yes or --dry-run is set.
 
-    The question names the service. Without a terminal, raise `WrongUsage` instead.
+    The prompt names the service. Raise `Declined` if the user does not confirm, and
+    `WrongUsage` if there is no terminal.
     """
     if args.yes or getattr(args, "dry_run", None):
         return

@@ -3,6 +3,7 @@
 `nothing` and `operator` are defined here; `script` has its own module.
 """
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +77,11 @@ def make_driver(choice: DriverChoice) -> Driver:
 
 
 def _script_driver(choice: DriverChoice) -> Driver:
+    if not sys.platform.startswith("linux"):
+        raise CannotStart(
+            "the script driver requires Linux; on this system, use the driver"
+            " `operator` or an installed driver"
+        )
     if not choice.command:
         raise CannotStart(
             "the script driver requires a command; set --driver-command,"

@@ -86,13 +86,17 @@ class Program:
     def _wait(self) -> None:
         """Wait for the program to end, but do not reap the process yet.
 
-        Until the program is reaped, no other process can get the program's PID.
+        Until the program is reaped, no other process can get the program's PID. On
+        macOS, Python can wait this way since version 3.13.
         """
         assert self._process is not None
-        end = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
-        assert end is not None
-        was_killed = end.si_code != os.CLD_EXITED
-        self.code = -end.si_status if was_killed else end.si_status
+        if hasattr(os, "waitid"):
+            end = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+            assert end is not None
+            was_killed = end.si_code != os.CLD_EXITED
+            self.code = -end.si_status if was_killed else end.si_status
+        else:
+            self.code = self._process.wait()
         self.ended = time.monotonic()
         self._on_end()
 
