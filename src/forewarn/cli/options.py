@@ -68,7 +68,7 @@ class Option:
 FORMATS = ("table", "wide", "json", "yaml", "name")
 
 JSON = Option(flag="--json", switch=True, help="print JSON")
-YES = Option(flag="--yes", short="-y", switch=True, help="do not ask for confirmation")
+YES = Option(flag="--yes", short="-y", switch=True, help="skip the confirmation prompt")
 DRY_RUN = Option(
     flag="--dry-run", switch=True, help="show what would happen, but change nothing"
 )
