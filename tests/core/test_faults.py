@@ -17,7 +17,7 @@ def test_fault_takes_all_settings() -> None:
         vms=["web-0"],
         count=3,
         probability=0.5,
-        seconds=30.0,
+        duration=30.0,
         delay=0.25,
     )
     assert fault == Fault(
@@ -26,7 +26,7 @@ def test_fault_takes_all_settings() -> None:
         vms=("web-0",),
         count=3,
         probability=0.5,
-        seconds=30.0,
+        duration=30.0,
         delay=0.25,
     )
 
@@ -53,8 +53,8 @@ def test_unknown_request_type_is_refused() -> None:
         (Fault(kind=FaultKind.ERROR, probability=0), "more than 0 and at most 1"),
         (Fault(kind=FaultKind.ERROR, probability=1.5), "more than 0 and at most 1"),
         (Fault(kind=FaultKind.ERROR, probability=float("nan")), "at most 1"),
-        (Fault(kind=FaultKind.ERROR, seconds=0), "at most a day"),
-        (Fault(kind=FaultKind.ERROR, seconds=float("inf")), "at most a day"),
+        (Fault(kind=FaultKind.ERROR, duration=0), "at most a day"),
+        (Fault(kind=FaultKind.ERROR, duration=float("inf")), "at most a day"),
         (Fault(kind=FaultKind.SLOW, delay=0), "at most an hour"),
         (Fault(kind=FaultKind.TOO_MANY, retry_after=-1), "at most a day"),
         (Fault(kind=FaultKind.STALE, on=FaultOn.APPROVE), "apply only to reads"),
@@ -83,7 +83,7 @@ def test_refused_connections_accept_no_filter(fault: Fault) -> None:
 
 
 def test_refused_connections_may_have_a_duration() -> None:
-    assert fault_of("refused", seconds=2).seconds == 2
+    assert fault_of("refused", duration=2).duration == 2
 
 
 @pytest.mark.parametrize(

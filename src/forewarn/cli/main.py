@@ -83,10 +83,12 @@ _WINDOWS_PAGE = "docs/how-to/scheduled-events-in-a-windows-vm.md"
 #: Commands that run a program; the words after `--` belong to that program.
 _PROGRAM_COMMANDS = ("rehearse",)
 
+#: Options that were renamed, in all commands or in the one named before the option.
 _RENAMED_FLAGS: Mapping[str, str] = {
     "--ignore-gates": "--ignore-blockers",
     "--preview": "--dry-run",
     "--tape": "--recording",
+    "faults --for": "--duration",
 }
 
 #: Commands on maintenance operations that used to be subcommands of `events`.
@@ -194,8 +196,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     """Parse the command line and environment; raise `SystemExit` on invalid input."""
     own, program = _split(words)
     for old, new in _RENAMED_FLAGS.items():
-        if any(word.partition("=")[0] == old for word in own):
-            raise WrongUsage(f"unknown option {old}; it is now called {new}")
+        command, _, flag = old.rpartition(" ")
+        if command in ("", *own[:1]) and any(w.partition("=")[0] == flag for w in own):
+            raise WrongUsage(f"unknown option {flag}; it is now called {new}")
     args = parser(own).parse_args(own)
     args.program = program
     if args.noun is None:

@@ -37,6 +37,9 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "listening_since": ("enabled_since",),
     "ListeningBegan": ("Enabled",),
     "ignore_gates": ("ignore_blockers",),
+    "for": ("duration",),  # of a fault
+    "for_seconds": ("duration_seconds",),
+    "lasts": ("duration",),
 }
 
 _T = TypeVar("_T")

@@ -105,7 +105,7 @@ class FaultKind(StrEnum):
     REFUSED = (
         "refused",
         "connection refused",
-        "refuse connections (supports only --for)",
+        "refuse connections (supports only --duration)",
         FaultTrait.SERVICE,
     )
 
@@ -132,7 +132,7 @@ class Fault:
     vms: tuple[str, ...] = ()  # empty for all VMs
     count: int | None = None  # requests it applies to; None if unlimited
     probability: float = 1.0  # the probability that it applies to a request
-    seconds: float | None = None  # of real time; None if it lasts until cleared
+    duration: float | None = None  # seconds of real time; None: until cleared
     delay: float = _DELAY  # seconds of real time, for slow responses
     retry_after: int = _RETRY_AFTER  # seconds, in a 429 or 503
 
@@ -158,7 +158,7 @@ _INVALID: Sequence[tuple[Callable[[Fault], bool], str]] = (
         "probability must be more than 0 and at most 1",
     ),
     (
-        lambda fault: fault.seconds is not None and not 0 < fault.seconds <= _DAY,
+        lambda fault: fault.duration is not None and not 0 < fault.duration <= _DAY,
         "a fault must last more than 0 seconds and at most a day, in real time",
     ),
     (
@@ -172,7 +172,7 @@ _INVALID: Sequence[tuple[Callable[[Fault], bool], str]] = (
     (
         lambda fault: (
             fault.kind.trait is FaultTrait.SERVICE
-            and fault != Fault(kind=fault.kind, seconds=fault.seconds)
+            and fault != Fault(kind=fault.kind, duration=fault.duration)
         ),
         "`refused` affects all connections, before any request is read, so it"
         " accepts a duration, but not VMs, `on`, a count or a probability",
@@ -202,7 +202,7 @@ def fault_of(
     vms: Sequence[str] = (),
     count: int | None = None,
     probability: float | None = None,
-    seconds: float | None = None,
+    duration: float | None = None,
     delay: float | None = None,
     retry_after: int | None = None,
 ) -> Fault:
@@ -221,7 +221,7 @@ def fault_of(
             vms=tuple(vms),
             count=count,
             probability=1.0 if probability is None else probability,
-            seconds=seconds,
+            duration=duration,
             delay=_DELAY if delay is None else delay,
             retry_after=_RETRY_AFTER if retry_after is None else retry_after,
         )

@@ -14,7 +14,7 @@ MADE: dict[str, object] = {
     "count": None,
     "left": None,
     "probability": 1.0,
-    "for_seconds": None,
+    "duration_seconds": None,
     "left_seconds": None,
     "delay_seconds": None,
     "retry_after_seconds": 1,
@@ -31,22 +31,38 @@ def test_a_fault_is_set_by_its_kind(service: Service, run: Cli) -> None:
 
 
 def test_every_option_of_a_fault_is_sent(service: Service, run: Cli) -> None:
-    limits = {"left": 3, "left_seconds": 90.0, "probability": 0.25}
+    limits = {"count": 3, "duration_seconds": 90.0, "probability": 0.25}
     service.respond("POST", "/v1/faults", {**MADE, **limits, "vms": ["web-0"]}, 201)
     output = run(
-        "faults add 429 --vm web-0 --on READ --count 3 --probability .25 --for 1m30s"
-        " --retry-after 7"
+        "faults add 429 --vm web-0 --on READ --count 3 --probability .25"
+        " --duration 1m30s --retry-after 7"
     )
-    assert "3 more requests, for 1 min 30 s, with probability 0.25" in output
+    assert "3 requests, for 1 min 30 s, with probability 0.25" in output
     assert service.only("POST").body == {
         "kind": "429",
         "vms": ["web-0"],
         "on": "read",
         "count": 3,
         "probability": 0.25,
-        "for_seconds": 90.0,
+        "duration_seconds": 90.0,
         "retry_after_seconds": 7,
     }
+
+
+def test_the_duration_is_shown_as_given_and_the_rest_of_it_in_lists(
+    service: Service, run: Cli
+) -> None:
+    made = {**MADE, "duration_seconds": 300.0, "left_seconds": 299.4}
+    service.respond("POST", "/v1/faults", made, 201)
+    service.respond("GET", "/v1/faults", {"items": [made], "next": None})
+    added = run("faults add 503 --duration 5m")
+    assert added == "Fault f1: 503 for all VMs, for 5 min.\n"
+    assert "4 min 59 s more" in run("faults list")
+
+
+def test_the_former_name_of_an_option_is_refused_with_its_new_name(run: Cli) -> None:
+    shown = run("faults add 503 --for 5m", code=2)
+    assert "unknown option --for; it is now called --duration" in shown
 
 
 def test_a_delay_may_be_less_than_a_second(service: Service, run: Cli) -> None:
@@ -61,7 +77,7 @@ def test_a_delay_may_be_less_than_a_second(service: Service, run: Cli) -> None:
         "",
         "404",
         "503 --probability often",
-        "503 --for ever",
+        "503 --duration ever",
         "503 --on write",
         "503 --count -1",
     ],

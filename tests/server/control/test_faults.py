@@ -29,7 +29,7 @@ def test_fault_is_returned_with_all_fields(service: RunningService) -> None:
         vms=["WEB-0"],
         count=3,
         probability=0.5,
-        for_seconds=60,
+        duration_seconds=60,
         retry_after_seconds=7,
     )
     fault = answer.json
@@ -43,7 +43,7 @@ def test_fault_is_returned_with_all_fields(service: RunningService) -> None:
         "count": 3,
         "left": 3,
         "probability": 0.5,
-        "for_seconds": 60,
+        "duration_seconds": 60,
         "delay_seconds": None,
         "retry_after_seconds": 7,
         "text": "429 Too Many Requests (probability 50%)",
@@ -122,6 +122,7 @@ def test_faults_are_not_in_the_journal(service: RunningService) -> None:
         ({"kind": 503}, "kind"),
         ({"kind": "503", "delay_seconds": 1}, "only slow and slow-first-call do"),
         ({"kind": "503", "times": 3}, "times"),
+        ({"kind": "503", "for_seconds": 3}, 'it is now called "duration_seconds"'),
     ],
 )
 def test_invalid_fault_gets_422(

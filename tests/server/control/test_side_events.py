@@ -117,7 +117,7 @@ def test_end_of_a_fault_is_sent(service: RunningService) -> None:
         assert next_side_event(stream)[1]["items"][0]["left"] == 1
         assert service.as_vm("web-0").status == 500
         assert next_side_event(stream) == ("faults", {"items": []})
-        service.request("POST", "/v1/faults", {"kind": "500", "for_seconds": 2})
+        service.request("POST", "/v1/faults", {"kind": "500", "duration_seconds": 2})
         assert len(next_side_event(stream)[1]["items"]) == 1
         assert next_side_event(stream) == ("faults", {"items": []})
 

@@ -27,7 +27,7 @@ FAULTS = st.builds(
     vms=st.lists(st.sampled_from(VMS), max_size=2).map(tuple),
     count=st.none() | st.integers(1, 5),
     probability=st.sampled_from([1.0, 0.5]),
-    seconds=st.none() | st.floats(0.1, 50),
+    duration=st.none() | st.floats(0.1, 50),
 )
 
 
@@ -73,7 +73,7 @@ def test_remaining_count_is_listed() -> None:
 
 
 def test_fault_with_a_duration_ends_in_time() -> None:
-    faults = a_set(replace(ERROR, seconds=5))
+    faults = a_set(replace(ERROR, duration=5))
     assert applied_faults(faults, "web-0", now=4.9) == ["500"]
     assert applied_faults(faults, "web-0", now=5.0) == [None]
 
@@ -202,7 +202,7 @@ def test_no_fault_exceeds_its_limits(
         assert fault.count is None or len(matching) <= fault.count
         assert all(not fault.vms or vm in fault.vms for vm, *_ in matching)
         assert all(
-            fault.seconds is None or at < fault.seconds for *_, at, _ in matching
+            fault.duration is None or at < fault.duration for *_, at, _ in matching
         )
         if fault.on is FaultOn.READ or fault.kind.trait is FaultTrait.READS:
             assert all(is_read for _, is_read, *_ in matching)

@@ -150,7 +150,7 @@ def test_last_faulted_response_lists_the_fault_and_the_next_does_not() -> None:
 
 
 def test_expired_fault_is_removed_even_without_requests() -> None:
-    line = a_line(fault_of("503", seconds=5))
+    line = a_line(fault_of("503", duration=5))
     line.wait(4)
     assert line.plane.faults.kinds == ["503"]
     line.wait(1)
@@ -163,7 +163,7 @@ def test_expired_fault_is_removed_even_without_requests() -> None:
 def test_expiry_of_an_ended_fault_removes_no_other_fault(
     count: int | None,
 ) -> None:
-    line = a_line(fault_of("503", seconds=5, count=count), fault_of("410"))
+    line = a_line(fault_of("503", duration=5, count=count), fault_of("410"))
     if count:
         line.send(GET)
     else:
@@ -374,7 +374,7 @@ def test_long_poll_for_a_stale_document_times_out() -> None:
 
 @pytest.mark.parametrize("how", ["cleared", "over"])
 def test_end_of_a_stale_fault_shows_the_current_document(how: str) -> None:
-    line = a_line(fault_of("stale", seconds=5))
+    line = a_line(fault_of("stale", duration=5))
     line.send(a_poll("wait=30", tag='"e0.1"'))
     announce(line)
     assert line.statuses == []

@@ -96,7 +96,7 @@ def test_slow_response_is_still_a_response(
 
 
 def test_refused_connections_end_after_their_duration(rehearsal: Rehearsal) -> None:
-    rehearsal.fault("refused", lasts="200ms")
+    rehearsal.fault("refused", duration="200ms")
     with Client(rehearsal.endpoint) as patient:
         patient.document()
     assert rehearsal.requests[-1].fault is None
@@ -165,6 +165,7 @@ def test_a_status_may_be_a_number(rehearsal: Rehearsal, client: Client) -> None:
     ("options", "message"),
     [
         ({"cuont": 3}, "unknown option 'cuont'; expected one of: on, vms, count, "),
+        ({"lasts": "3s"}, "unknown option 'lasts'; it is now called \"duration\""),
         ({"count": 1.5}, "count must be a whole number, not 1.5"),
         ({"count": "3"}, "count must be a whole number, not '3'"),
         ({"probability": "half"}, "probability must be a number, not 'half'"),

@@ -28,7 +28,7 @@ from forewarn.testing.scenario.model import (
                     kind=FaultKind.SLOW,
                     count=3,
                     probability=0.5,
-                    seconds=2,
+                    duration=2,
                     vms=("web-0",),
                 )
             ),

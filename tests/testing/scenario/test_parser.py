@@ -137,10 +137,10 @@ def test_an_emergency_needs_no_notice() -> None:
         ('{advance = "1h30m"}', s.AdvanceStep(by=timedelta(minutes=90))),
         ('{advance_to = "start", of = "a"}', s.AdvanceToStep(event="a")),
         ('{advance_to = "end", of = "a"}', s.AdvanceToStep(event="a", is_end=True)),
-        ('{outage = "20m"}', s.OutageStep(lasts=timedelta(minutes=20), seconds=1.0)),
+        ('{outage = "20m"}', s.OutageStep(duration=timedelta(minutes=20), seconds=1.0)),
         (
             '{outage = "20m", real = "0s"}',
-            s.OutageStep(lasts=timedelta(minutes=20), seconds=0.0),
+            s.OutageStep(duration=timedelta(minutes=20), seconds=0.0),
         ),
         ('{clear = "faults"}', s.ClearFaultsStep()),
         ('{wait = "500ms"}', s.WaitStep(seconds=0.5)),
@@ -153,7 +153,7 @@ def test_step_is_parsed(written: str, step: s.Step) -> None:
 
 def test_a_fault_has_limits() -> None:
     step = step_of(
-        '{fault = "slow", delay = "2s", count = 3, probability = 0.5, for = "4s",'
+        '{fault = "slow", delay = "2s", count = 3, probability = 0.5, duration = "4s",'
         ' vms = ["web-0"], on = "read"}'
     )
     assert step == s.SetFaultStep(
@@ -163,7 +163,7 @@ def test_a_fault_has_limits() -> None:
             vms=("web-0",),
             count=3,
             probability=0.5,
-            seconds=4.0,
+            duration=4.0,
             delay=2.0,
         )
     )

@@ -54,6 +54,10 @@ polls_at_least_every = "often"
 
 WRONG = [
     (
+        '{fault = "503", for = "2s"}',
+        'for in step 2: unknown key; it is now called "duration"',
+    ),
+    (
         '{maintain = "host-x"}',
         'maintain in step 2: host "host-x" is not in the fleet; expected one of:'
         " host-a, host-b, host-c",

@@ -232,7 +232,7 @@ def test_wait_ends_when_the_program_ends() -> None:
 
 
 def test_program_continues_after_an_outage() -> None:
-    outage = s.OutageStep(lasts=timedelta(minutes=20), seconds=0.2)
+    outage = s.OutageStep(duration=timedelta(minutes=20), seconds=0.2)
     outcome = played(REBOOT, APPROVED, outage, POLLED, END, POLLED)
     assert outcome.has_passed, outcome.failed
     assert any('"fact": "OutageEnded"' in line for line in outcome.transcript)

@@ -135,7 +135,7 @@ fault = "slow"
 delay = "2s"
 count = 3
 probability = 0.5
-for = "2s"
+duration = "2s"
 vms = ["web-0"]
 on = "read"
 

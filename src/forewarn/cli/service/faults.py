@@ -35,7 +35,7 @@ _FIELDS: Mapping[str, str] = {
     "vm": "vms",
     "count": "count",
     "probability": "probability",
-    "for": "for_seconds",
+    "duration": "duration_seconds",
     "delay": "delay_seconds",
     "retry_after": "retry_after_seconds",
 }
@@ -69,7 +69,7 @@ _OPTIONS = (
         shown_default="1",
     ),
     Option(
-        flag="--for",
+        flag="--duration",
         metavar="DURATION",
         read=read_real_duration,
         help="how long the fault lasts",
@@ -106,7 +106,7 @@ def register(subcommands: Subcommands) -> None:
         _add_fault,
         summary="inject a fault",
         description=_ADD.format(kinds="\n".join(_kinds())),
-        example="forewarn faults add slow --delay 2s --for 30s",
+        example="forewarn faults add slow --delay 2s --duration 30s",
         options=_OPTIONS,
     )
     add_argument(
@@ -156,8 +156,13 @@ def _add_fault(args: argparse.Namespace) -> int:
 
 def _describe(plain: object) -> Iterator[str]:
     fault = object_from(plain)
+    limits = []
+    if (number := fault.number("count")) is not None:
+        limits.append(count(number, "request"))
+    if (seconds := fault.text("duration_seconds")) is not None:
+        limits.append(f"for {_format_seconds(seconds)}")
     what = f"Fault {fault.text('id')}: {fault.text('kind')} for {_vms(fault)}"
-    yield f"{what}, {_limits(fault)}."
+    yield f"{what}, {_limits(fault, limits)}."
 
 
 def _list_faults(args: argparse.Namespace) -> int:
@@ -180,7 +185,12 @@ def _clear(args: argparse.Namespace) -> int:
 
 def _row(fault: JsonObject) -> tuple[str, ...]:
     texts = [fault.text(name) or "" for name in ("id", "kind", "on")]
-    return (*texts, _vms(fault), _limits(fault), fault.text("set_by") or "")
+    left = []
+    if (number := fault.number("left")) is not None:
+        left.append(count(number, "more request"))
+    if (seconds := fault.text("left_seconds")) is not None:
+        left.append(f"{_format_seconds(seconds)} more")
+    return (*texts, _vms(fault), _limits(fault, left), fault.text("set_by") or "")
 
 
 def _vms(fault: JsonObject) -> str:
@@ -188,20 +198,12 @@ def _vms(fault: JsonObject) -> str:
     return join_names(names) if names else "all VMs"
 
 
-def _limits(fault: JsonObject) -> str:
-    """Describe how long the fault remains active and how often it applies."""
-    parts = []
-    left, seconds = fault.number("left"), fault.text("left_seconds")
-    if left is not None:
-        parts.append(count(left, "more request"))
-    if seconds is not None:
-        parts.append(f"for {_format_seconds(seconds)}")
+def _limits(fault: JsonObject, limits: Sequence[str]) -> str:
+    """Describe the limits of a fault, with its probability."""
     chance = fault.text("probability")
-    if chance not in (None, "1", "1.0"):
-        parts.append(f"with probability {chance}")
-    if left is None and seconds is None:
-        parts.append("until it is cleared")
-    return ", ".join(parts)
+    certain = chance in (None, "1", "1.0")
+    parts = [*limits, *([] if certain else [f"with probability {chance}"])]
+    return ", ".join(parts if limits else [*parts, "until it is cleared"])
 
 
 def _format_seconds(seconds: str) -> str:

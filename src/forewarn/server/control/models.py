@@ -539,7 +539,7 @@ class FaultView(View):
     count: Annotated[int, Field(ge=1)] | None
     left: Annotated[int, Field(ge=1)] | None
     probability: _Seconds
-    for_seconds: _Seconds | None
+    duration_seconds: _Seconds | None
     left_seconds: _Seconds | None
     delay_seconds: _Seconds | None
     retry_after_seconds: _Count | None

@@ -80,7 +80,7 @@ class FaultOptions(TypedDict, total=False):
     vms: Sequence[str]
     count: int
     probability: float
-    lasts: str | float | timedelta
+    duration: str | float | timedelta
     delay: str | float | timedelta
     retry_after: int
 
@@ -95,7 +95,7 @@ def fault_from(kind: str, options: FaultOptions) -> Fault:
         vms=[vms] if isinstance(vms, str) else vms,
         count=_number("count", options.get("count"), int),
         probability=_number("probability", options.get("probability"), float),
-        seconds=_seconds(options.get("lasts")),
+        duration=_seconds(options.get("duration")),
         delay=_seconds(options.get("delay")),
         retry_after=_number("retry_after", options.get("retry_after"), int),
     )

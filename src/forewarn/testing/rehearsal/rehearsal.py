@@ -216,9 +216,9 @@ class Rehearsal:
             self.service.advance.to(max(moment, self.now))
         return self.now
 
-    def outage(self, lasts: str | float | timedelta) -> datetime:
-        """Simulate an outage of the service; `lasts` is a duration on its clock."""
-        length = parse_duration(lasts)
+    def outage(self, duration: str | float | timedelta) -> datetime:
+        """Simulate an outage of the service; `duration` is on its clock."""
+        length = parse_duration(duration)
         if length > LONGEST_ADVANCE:
             raise InvalidInput(
                 f"an outage can last at most {LONGEST_ADVANCE.days} days"

@@ -119,11 +119,10 @@ PROBABILITY = StepKey(
     kind=values.PROBABILITY,
     help="probability that a request is affected; default: 1",
 )
-LASTS = StepKey(
-    name="for",
+DURATION = StepKey(
+    name="duration",
     kind=values.REAL_DURATION,
     help="how long the fault lasts; default: until a `clear` step",
-    field="seconds",
 )
 VMS = StepKey(
     name="vms",
@@ -165,7 +164,7 @@ def _fault(
     def make(row: StepTable, _: StepNames) -> s.Step:
         return s.SetFaultStep(fault=check_fault(Fault(**row.fields)))
 
-    return StepForm(verb=verb, keys=(*more, LASTS), make=make)
+    return StepForm(verb=verb, keys=(*more, DURATION), make=make)
 
 
 CLEAR = StepKey(

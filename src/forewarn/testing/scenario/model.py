@@ -111,10 +111,10 @@ class AdvanceToStep:
 class OutageStep:
     """Simulate an outage.
 
-    Its length is `lasts` on the service's clock and `seconds` in real time.
+    Its length is `duration` on the service's clock and `seconds` in real time.
     """
 
-    lasts: timedelta
+    duration: timedelta
     seconds: float = 1.0
 
 
@@ -259,7 +259,7 @@ def _describe_other(step: Step) -> str:
 def _describe_disturbance(step: Step) -> str:
     match step:
         case OutageStep():
-            return f"service outage of {exact_duration(step.lasts)}"
+            return f"service outage of {exact_duration(step.duration)}"
         case SetFaultStep():
             return f"inject fault {_fault(step)}"
         case ClearFaultsStep():
@@ -285,7 +285,7 @@ def _fault(step: SetFaultStep) -> str:
     parts = [
         "" if fault.count is None else count(fault.count, "request"),
         "" if fault.probability == 1 else f"probability {fault.probability:g}",
-        "" if fault.seconds is None else f"for {_seconds(fault.seconds)}",
+        "" if fault.duration is None else f"for {_seconds(fault.duration)}",
         ", ".join(fault.vms),
     ]
     limits = ", ".join(part for part in parts if part)

@@ -94,7 +94,7 @@ def _disturb(stage: ScenarioStage, step: s.Step) -> None:
             began = time.monotonic()
             refused = rehearsal.fault(FaultKind.REFUSED)
             stage.wait_for_program(lambda: False, step.seconds)
-            rehearsal.outage(step.lasts)
+            rehearsal.outage(step.duration)
             rehearsal.clear_faults(refused)
             stage.outages.append((began, time.monotonic()))
         case s.SetFaultStep():

@@ -219,7 +219,7 @@ _OUTAGE = StepKey(
     name="outage",
     kind=values.SERVICE_DURATION,
     help="simulate a service outage of this duration on the service's clock",
-    field="lasts",
+    field="duration",
 )
 _REAL = StepKey(
     name="real",

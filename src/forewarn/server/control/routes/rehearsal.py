@@ -96,7 +96,7 @@ class NewFault(BaseModel):
             "probability that a request is affected, above 0 and at most 1; default: 1"
         ),
     )
-    for_seconds: StrictFloat | StrictInt | None = Field(
+    duration_seconds: StrictFloat | StrictInt | None = Field(
         None,
         description="how long the fault lasts, in real time; default: until cleared",
     )
@@ -127,7 +127,7 @@ def set_fault(services: ServicesDep, by: Caller, body: NewFault) -> Json:
         vms=body.vms or (),
         count=body.count,
         probability=body.probability,
-        seconds=body.for_seconds,
+        duration=body.duration_seconds,
         delay=body.delay_seconds,
         retry_after=body.retry_after_seconds,
     )
@@ -171,7 +171,7 @@ def _fault_view(active: ActiveFault) -> Json:
         "count": fault.count,
         "left": active.left,
         "probability": fault.probability,
-        "for_seconds": fault.seconds,
+        "duration_seconds": fault.duration,
         "left_seconds": None if left is None else round(left, 3),
         "delay_seconds": fault.delay if trait is FaultTrait.DELAY else None,
         "retry_after_seconds": (

@@ -67,7 +67,7 @@ class ActiveFaults:
             fault=fault,
             set_by=by,
             set_at=at,
-            until=None if fault.seconds is None else now + fault.seconds,
+            until=None if fault.duration is None else now + fault.duration,
             left=fault.count,
         )
         self._active[active.id] = active
