@@ -17,6 +17,7 @@ from forewarn.core.fleet import (
     OperatingSystem,
 )
 from forewarn.core.fleet_file import (
+    find_problems,
     group_table,
     host_table,
     join,
@@ -296,3 +297,73 @@ def test_a_table_contains_every_key_of_the_file() -> None:
     table = vm_table(VM(name="vm0", group="vm0"))
     assert set(table) == {*tomllib.loads(WHOLE)["vms"][0], "deallocated"}
     assert table["host"] is None
+
+
+# --- all problems ------------------------------------------------------------
+
+
+def problems_of(text: str) -> dict[tuple[str | int, ...], str]:
+    return dict(find_problems(tomllib.loads(text)))
+
+
+def test_valid_fleet_has_no_problems() -> None:
+    assert problems_of(WHOLE) == {}
+
+
+def test_problems_of_all_tables_are_found() -> None:
+    text = """
+        extra = 1
+        [[hosts]]
+        [[groups]]
+        name = "web"
+        kind = "availability"
+        [[vms]]
+        name = "web-0"
+        addresses = ["10.0.0.1", "x"]
+        [[vms]]
+        name = "web-1"
+        eviction_policy = "delete"
+    """
+    assert [*problems_of(text)] == [
+        ("extra",),
+        ("hosts", 0),
+        ("groups", 0, "kind"),
+        ("vms", 0, "addresses", 1),
+        ("vms", 1),
+    ]
+
+
+def test_problems_between_tables_are_all_found() -> None:
+    text = """
+        [[hosts]]
+        name = "host-a"
+        [[hosts]]
+        name = "HOST-A"
+        [[groups]]
+        name = "web"
+        kind = "standalone"
+        [[vms]]
+        name = "web-0"
+        group = "web"
+        host = "host-b"
+        addresses = ["10.0.0.1"]
+        [[vms]]
+        name = "web-1"
+        group = "wed"
+        addresses = ["10.0.0.1"]
+    """
+    assert [*problems_of(text)] == [
+        ("hosts", 1, "name"),
+        ("vms", 0, "group"),
+        ("vms", 0, "host"),
+        ("vms", 1, "group"),
+        ("vms", 1, "addresses", 0),
+    ]
+
+
+def test_first_problem_is_the_error_of_an_invalid_fleet() -> None:
+    text = '[[vms]]\nname = "a"\nhost = "b"\n'
+    [problem] = problems_of(text).values()
+    with pytest.raises(InvalidInput) as error:
+        read(text)
+    assert str(error.value) == f"fleet.toml: {problem}"

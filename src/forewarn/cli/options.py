@@ -339,7 +339,11 @@ def _is_other_format(option: Option) -> bool:
 
 def _choose_output(args: argparse.Namespace) -> None:
     """Set `output` to the format, and `json` to whether the format is JSON."""
-    options = {option.name: option for several in args.options for option in several}
+    options = {
+        option.name: option
+        for several in getattr(args, "options", ())
+        for option in several
+    }
     if "json" not in options:
         return
     if options.get("output") is None or options["output"].variable is None:

@@ -3,11 +3,14 @@
 Every error message names the place in the file and the expected value.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from forewarn.configfile.values import (
+    InvalidParts,
+    KeyPath,
+    Problem,
     Reader,
     at,
     invalid_value,
@@ -16,7 +19,9 @@ from forewarn.configfile.values import (
     one_of,
     parse_ip,
     read_flag,
+    read_parts,
     read_table,
+    suggestion,
     unknown_key,
     whole_number,
 )
@@ -122,19 +127,21 @@ _READ_ONLY_IN_VMS = frozenset({"deallocated"})
 READ_ONLY = _READ_ONLY_IN_GROUPS | _READ_ONLY_IN_VMS
 
 
-def _read(table: object, readers: Readers, *required: str) -> dict[str, Any]:
-    """Read a table, treating null values as absent."""
+def _read(
+    table: object, readers: Readers, *required: str
+) -> tuple[dict[str, Any], list[Problem]]:
+    """Read a table, treating null values as absent; return values and problems."""
     if isinstance(table, dict):
         table = {
             name: value
             for name, value in table.items()
             if value is not None or name not in readers
         }
-    values = read_table(table, readers)
-    for name in ("name", *required):
-        if name not in values:
-            raise InvalidInput(f"{name} is missing")
-    return values
+    values, problems = read_parts(table, readers)
+    if isinstance(table, dict):
+        missing = (name for name in ("name", *required) if name not in table)
+        problems += [((), f"{name} is missing") for name in missing]
+    return values, problems
 
 
 def _without(names: frozenset[str], table: object) -> object:
@@ -143,27 +150,57 @@ def _without(names: frozenset[str], table: object) -> object:
     return {name: table[name] for name in table if name not in names}
 
 
+_Parsed: TypeAlias = tuple[dict[str, Any], list[Problem]]
+
+
+def _parse_host(table: object) -> _Parsed:
+    return _read(table, HOST_KEYS)
+
+
+def _parse_group(table: object) -> _Parsed:
+    return _read(_without(_READ_ONLY_IN_GROUPS, table), GROUP_KEYS, "kind")
+
+
+def _parse_vm(table: object) -> _Parsed:
+    values, problems = _read(_without(_READ_ONLY_IN_VMS, table), VM_KEYS)
+    if "eviction_policy" in values and not values.get("spot"):
+        problems.append(((), "eviction_policy requires spot = true"))
+    return values, problems
+
+
+def _values(parsed: _Parsed) -> dict[str, Any]:
+    """Return the values; raise `InvalidParts` if there are problems."""
+    values, problems = parsed
+    if problems:
+        raise InvalidParts(problems)
+    return values
+
+
+def _group_from(values: dict[str, Any]) -> Group:
+    notice = values.pop("terminate_notice_seconds", None)
+    return Group(**values, terminate_notice=notice)
+
+
+def _vm_from(values: dict[str, Any]) -> VM:
+    return VM(**{"group": values["name"], **values})
+
+
 def read_host(table: object, place: str) -> Host:
     """Parse a host."""
     with at(place):
-        return Host(**_read(table, HOST_KEYS))
+        return Host(**_values(_parse_host(table)))
 
 
 def read_group(table: object, place: str) -> Group:
     """Parse a group."""
     with at(place):
-        values = _read(_without(_READ_ONLY_IN_GROUPS, table), GROUP_KEYS, "kind")
-    notice = values.pop("terminate_notice_seconds", None)
-    return Group(**values, terminate_notice=notice)
+        return _group_from(_values(_parse_group(table)))
 
 
 def read_vm(table: object, place: str) -> VM:
     """Parse a VM. By default, its group has the same name as the VM."""
     with at(place):
-        values = _read(_without(_READ_ONLY_IN_VMS, table), VM_KEYS)
-        if "eviction_policy" in values and not values.get("spot"):
-            raise InvalidInput("eviction_policy requires spot = true")
-    return VM(**{"group": values["name"], **values})
+        return _vm_from(_values(_parse_vm(table)))
 
 
 # --- the whole fleet ---------------------------------------------------------
@@ -183,6 +220,55 @@ def read_fleet(data: object, origin: str = "fleet") -> Fleet:
     return join(hosts, groups, vms, origin)
 
 
+def find_problems(data: Mapping[str, object]) -> list[Problem]:
+    """Return all problems of a fleet, each with the path to its table or key."""
+    problems: list[Problem] = [
+        ((name,), f"{name}: {unknown_key(name, _TABLES)}")
+        for name in data
+        if name not in _TABLES
+    ]
+    parsed = {
+        table: [*_parse_rows(data, table, parse, problems)]
+        for table, parse in (
+            ("hosts", _parse_host),
+            ("groups", _parse_group),
+            ("vms", _parse_vm),
+        )
+    }
+    if not problems:  # otherwise, a reference to an invalid table would be a problem
+        _, problems = _join(
+            [Host(**values) for values in parsed["hosts"]],
+            [_group_from(values) for values in parsed["groups"]],
+            [_vm_from(values) for values in parsed["vms"]],
+        )
+    return problems
+
+
+def _parse_rows(
+    data: Mapping[str, object],
+    table: str,
+    parse: Callable[[object], _Parsed],
+    problems: list[Problem],
+) -> Iterator[dict[str, Any]]:
+    """Yield the values of all rows of a table, and add their problems."""
+    try:
+        rows = [*_rows(data, table)]
+    except InvalidInput as error:
+        problems.append(((table,), str(error)))
+        return
+    for index, (place, row) in enumerate(rows):
+        values, wrong = parse(row)
+        problems += [
+            ((table, index, *path), f"{place}{_keys(path)}: {sentence}")
+            for path, sentence in wrong
+        ]
+        yield values
+
+
+def _keys(path: KeyPath) -> str:
+    return "".join(f".{key}" for key in path if isinstance(key, str))
+
+
 def _rows(data: Mapping[str, object], table: str) -> Iterable[tuple[str, object]]:
     rows = data.get(table)
     if rows is None:
@@ -200,68 +286,90 @@ def join(
     hosts: Iterable[Host], groups: Iterable[Group], vms: Iterable[VM], origin: str
 ) -> Fleet:
     """Combine hosts, groups and VMs into a fleet and check all references."""
-    hosts, groups, vms = list(hosts), list(groups), list(vms)
-    host_names = _unique([host.name for host in hosts], "host", origin)
+    fleet, problems = _join([*hosts], [*groups], [*vms])
+    if problems:
+        raise InvalidInput(f"{origin}: {problems[0][1]}")
+    return fleet
+
+
+def _join(
+    hosts: list[Host], groups: list[Group], vms: list[VM]
+) -> tuple[Fleet, list[Problem]]:
+    """Return the fleet, and the problems with names, references and addresses."""
     groups_by_key = {fold_name(group.name): group for group in groups}
-    _unique([group.name for group in groups], "group", origin)
+    problems = [
+        *_duplicates([host.name for host in hosts], "hosts", "host"),
+        *_duplicates([group.name for group in groups], "groups", "group"),
+        *_duplicates([vm.name for vm in vms], "vms", "VM"),
+    ]
+    host_names = {fold_name(host.name): host.name for host in hosts}
     joined: dict[str, VM] = {}
     addresses: dict[str, str] = {}
-    _unique([vm.name for vm in vms], "VM", origin)
-    for vm in vms:
-        place = f"{origin}: VM {vm.name}"
-        group = _group_of(vm, groups_by_key, place)
-        joined[vm.name] = replace(
-            vm, group=group.name, host=_host(vm, host_names, place)
-        )
-        for address in vm.addresses:
-            if address in addresses:
-                raise InvalidInput(
-                    f"{place}: address {address} is already used by"
-                    f" {addresses[address]}"
-                )
-            addresses[address] = vm.name
-    return Fleet(
+    for index, vm in enumerate(vms):
+        host = None if vm.host is None else host_names.get(fold_name(vm.host))
+        wrong = [
+            *_group_problems(vm, groups_by_key),
+            *_host_problems(vm, host_names),
+            *_address_problems(vm, addresses),
+        ]
+        problems += [
+            (("vms", index, *path), f"VM {vm.name}: {sentence}")
+            for path, sentence in wrong
+        ]
+        group = groups_by_key.get(fold_name(vm.group))
+        joined[vm.name] = replace(vm, group=group.name if group else "", host=host)
+    fleet = Fleet(
         hosts={host.name: host for host in hosts},
         groups={group.name: group for group in groups_by_key.values()},
         vms=joined,
     )
+    return fleet, problems
 
 
-def _unique(names: Iterable[str], noun: str, origin: str) -> dict[str, str]:
-    seen: dict[str, str] = {}
-    for name in names:
+def _duplicates(names: Iterable[str], table: str, noun: str) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, name in enumerate(names):
         if fold_name(name) in seen:
-            raise InvalidInput(
-                f"{origin}: duplicate {noun} {name}; names must be unique regardless"
-                " of case"
+            yield (
+                (table, index, "name"),
+                f"duplicate {noun} {name}; names must be unique regardless of case",
             )
-        seen[fold_name(name)] = name
-    return seen
+        seen.add(fold_name(name))
 
 
-def _host(vm: VM, hosts: Mapping[str, str], place: str) -> str | None:
-    if vm.host is None:
-        return None
-    if fold_name(vm.host) not in hosts:
-        raise InvalidInput(f"{place}: host {vm.host} is not declared in [[hosts]]")
-    return hosts[fold_name(vm.host)]
+def _host_problems(vm: VM, hosts: Mapping[str, str]) -> Iterator[Problem]:
+    if vm.host is not None and fold_name(vm.host) not in hosts:
+        near = suggestion(vm.host, hosts.values())
+        yield ("host",), f"host {vm.host} is not declared in [[hosts]]{near}"
 
 
-def _group_of(vm: VM, groups: dict[str, Group], place: str) -> Group:
-    """Return the group of `vm`; create the group if it has the VM's own name."""
+def _group_problems(vm: VM, groups: dict[str, Group]) -> Iterator[Problem]:
+    """Check the group of `vm`; add the group if it has the VM's own name."""
     own = fold_name(vm.group) == fold_name(vm.name)
     group = groups.get(fold_name(vm.group))
     if group is None and not own:
-        raise InvalidInput(f"{place}: group {vm.group} is not declared in [[groups]]")
+        near = suggestion(vm.group, (known.name for known in groups.values()))
+        yield ("group",), f"group {vm.group} is not declared in [[groups]]{near}"
+        return
     if group is None:
         group = Group(name=vm.name, declared=False)
         groups[fold_name(vm.name)] = group
     if own is not (group.kind is GroupKind.STANDALONE):
-        raise InvalidInput(
-            f"{place}: group {group.name} has kind {group.kind}; a standalone group"
-            " contains only the VM that has the same name as the group"
+        yield (
+            ("group",),
+            f"group {group.name} has kind {group.kind}; a standalone group contains"
+            " only the VM that has the same name as the group",
         )
-    return group
+
+
+def _address_problems(vm: VM, addresses: dict[str, str]) -> Iterator[Problem]:
+    for index, address in enumerate(vm.addresses):
+        if address in addresses:
+            yield (
+                ("addresses", index),
+                f"address {address} is already used by {addresses[address]}",
+            )
+        addresses[address] = vm.name
 
 
 def warnings(fleet: Fleet) -> list[str]:

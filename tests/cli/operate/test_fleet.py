@@ -30,20 +30,16 @@ HOST    VMS
 host-a  1
 host-b  0
 
-GROUP  KIND              SETTINGS                    ENABLED                 VMS
-db-0   standalone                                    always                  1
-lone   standalone                                    disabled                1
-web    availability-set  terminate notice 300 s,     enabled,                2
-                         auto-approves user-reboot,  polled 3 min ago
-                         isolated,
-                         eviction: deallocate
+GROUP  KIND              VMS  EVENTS    LAST POLL  SETTINGS
+db-0   standalone        1    always    never
+lone   standalone        1    disabled  never
+web    availability-set  2    enabled   3 min ago  terminate notice 300 s, auto…
 
-VM     GROUP  HOST    UPDATE DOMAIN  ADDRESSES          SETTINGS
+VM     GROUP  HOST    UD  ADDRESSES          SETTINGS
 db-0   db-0   host-a
-lone   lone                                             windows
-web-0  web            0                                 spot, eviction: delete,
-                                                        deallocated
-web-1  web            1              10.0.0.1, fe80::1
+lone   lone                                  windows
+web-0  web            0                      spot, eviction: delete, deallocated
+web-1  web            1   10.0.0.1, fe80::1
 """
 
 
@@ -163,6 +159,70 @@ def test_missing_fleet_file_is_wrong_usage(run: Cli) -> None:
     )
 
 
+# --- init and validate -------------------------------------------------------
+
+
+def test_starter_file_is_valid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "`forewarn fleet validate fleet.toml`" in run("fleet init")
+    expected = "fleet.toml is valid: 2 hosts, 2 groups, 3 VMs\n"
+    assert run("fleet validate fleet.toml") == expected
+    assert run("fleet init -") == (tmp_path / "fleet.toml").read_text()
+
+
+def test_starter_file_shows_every_option_in_comments(run: Cli) -> None:
+    text = run("fleet init -")
+    options = [line for line in text.splitlines() if line.startswith("# ")]
+    enabled = "\n".join(
+        line.removeprefix("# ") if " = " in line and line in options else line
+        for line in text.splitlines()
+    )
+    assert read_fleet(tomllib.loads(enabled)).groups["web"].isolated
+
+
+def test_starter_file_never_replaces_a_file(tmp_path: Path, run: Cli) -> None:
+    file = a_file(tmp_path, FLEET)
+    assert "exists and was not changed" in run("fleet init", file, code=2)
+    assert Path(file).read_text() == FLEET
+
+
+def test_all_problems_are_printed_with_lines(tmp_path: Path, run: Cli) -> None:
+    file = a_file(
+        tmp_path,
+        '[[hosts]]\nname = "host-a"\n\n[[vms]]\nname = "web-0"\nhots = "host-a"\n\n'
+        '[[vms]]\nname = "web-1"\nupdate_domain = "x"\n',
+    )
+    assert run("fleet validate", file, code=1).splitlines() == [
+        f"forewarn: {file}, line 6: [[vms]] 1 (web-0).hots: unknown key; did you mean"
+        ' "host"?',
+        f"forewarn: {file}, line 10: [[vms]] 2 (web-1).update_domain: expected a whole"
+        ' number from 0 to 999999, not "x"',
+    ]
+
+
+def test_references_are_checked_with_lines_and_suggestions(
+    tmp_path: Path, run: Cli
+) -> None:
+    file = a_file(tmp_path, FLEET.replace('host = "host-a"', 'host = "hosta"'))
+    assert run("fleet validate --json", file, code=1)
+    shown = json.loads(run("fleet validate --json", file, code=1))
+    assert shown["problems"] == [
+        {
+            "line": 6,
+            "text": "VM web-0: host hosta is not declared in [[hosts]]; did you mean"
+            ' "host-a"?',
+        }
+    ]
+
+
+def test_invalid_toml_is_reported_with_its_line(tmp_path: Path, run: Cli) -> None:
+    file = a_file(tmp_path, "[[vms]]\nname = \n")
+    err = run("fleet validate", file, code=1)
+    assert err.startswith(f"forewarn: {file}, line 2")
+
+
 # --- show and export ---------------------------------------------------------
 
 
@@ -202,6 +262,18 @@ def serve_fleet(service: Service, *limited: Json) -> None:
 def test_a_fleet_is_shown_in_tables(service: Service, run: Cli) -> None:
     serve_fleet(service)
     assert run("fleet show") == SHOWN
+
+
+def test_wide_tables_contain_everything(service: Service, run: Cli) -> None:
+    serve_fleet(service)
+    shown = run("fleet show -o wide")
+    assert "auto-approves user-reboot, isolated, eviction: deallocate\n" in shown
+    assert "ZONE" in shown
+
+
+def test_names_of_vms_can_be_printed(service: Service, run: Cli) -> None:
+    serve_fleet(service)
+    assert run("fleet show -o name").split() == ["db-0", "lone", "web-0", "web-1"]
 
 
 def test_empty_fleet_shows_how_to_fill_it(service: Service, run: Cli) -> None:
