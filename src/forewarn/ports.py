@@ -35,6 +35,9 @@ class Snapshot(Protocol):
     def last_at(self) -> datetime | None:
         """Return the time of the last fact."""
 
+    def last_number(self) -> int:
+        """Return the highest number of a maintenance operation, or 0."""
+
     def position_before(self, moment: datetime) -> int:
         """Return the last position before `moment`, as journal times never decrease."""
 

@@ -27,6 +27,17 @@ def test_an_announced_maintenance_is_stored(system: System) -> None:
     assert (maintenance.announced_by, maintenance.cause) == ("ops", Cause.PLATFORM)
 
 
+def test_operations_are_numbered_in_order_of_announcement(system: System) -> None:
+    first = system.announce(a_reboot("web-0"))
+    with pytest.raises(NotFound):
+        system.announce(a_reboot("web-9"))
+    later = system.engine.announce(a_reboot("web-1", "lone"), by="ops")
+    assert [item.number for item in (first, *later)] == [1, 2, 3]
+    assert first.label == "m-1"
+    again = a_system(system.store, fleet=None)
+    assert again.announce(a_reboot("web-2")).number == 4
+
+
 def test_every_vm_of_the_group_sees_it(system: System) -> None:
     maintenance = system.announce(a_reboot("web-0"))
     for vm in ("web-0", "web-1", "web-2"):

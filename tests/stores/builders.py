@@ -77,6 +77,7 @@ def a_maintenance(
 ) -> Maintenance:
     return Maintenance(
         id=name,
+        number=int(name.removeprefix("M")) + 1,
         type=EventType.REBOOT,
         source=EventSource.PLATFORM,
         cause=Cause.PLATFORM,

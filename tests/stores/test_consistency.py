@@ -50,6 +50,7 @@ LOSSES = {
     "UPDATE counter SET position = 6": "is at position 6, but the journal extends to 7",
     "UPDATE counter SET position = 8": "ends at position 7, not at 8",
     "UPDATE counter SET ordinal = 3": "is at ordinal 3",
+    "UPDATE counter SET number = 1": "is at number 1, but maintenances extends to 2",
     "DELETE FROM counter": "counter has 0 rows",
     "DELETE FROM maintenances WHERE phase = 'SCHEDULED'": "maintenances lacks M1",
     "DELETE FROM maintenances WHERE phase = 'COMPLETED'": "maintenances lacks M0",
@@ -65,6 +66,7 @@ LOSSES = {
 }
 #: Losses that only the journal shows, so that only `find_problems` reports them.
 HIDDEN_LOSSES = {
+    "UPDATE maintenances SET number = -1 WHERE id = 'M0'": "M0 differs from",
     "DELETE FROM vms WHERE name = 'web-1'": "vms differ from the journal",
     "DELETE FROM addresses": "addresses has 0 rows, but the journal implies 1",
     "DELETE FROM concerned WHERE position = 5": "concerned has 3 rows",

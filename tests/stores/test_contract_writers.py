@@ -96,7 +96,8 @@ class TestWriters:
         put(store, a_fleet())
         all_at_once(
             lambda writer: [
-                put(store, announced(a_maintenance(f"M{writer}-{n}"))) for n in range(5)
+                put(store, announced(a_maintenance(f"M{5 * writer + n}")))
+                for n in range(5)
             ]
         )
         with store.snapshot() as snapshot:

@@ -26,15 +26,23 @@ from tests.stores.builders import (
 )
 from tests.stores.releases import ADD_RACK, ADD_SLOT, FAIL, become_newer, largest_file
 
-from forewarn.core.lifecycle.facts import OutageEnded
+from forewarn.core.lifecycle.facts import Announced, OutageEnded
 from forewarn.core.outages import Outage
 from forewarn.errors import CannotStart
 from forewarn.stores import schema, tables
+from forewarn.stores.consistency import find_problems
 from forewarn.stores.database import Database
 from forewarn.stores.postgres import Postgres
 from forewarn.stores.sqlite import MEMORY, Sqlite, connect
+from forewarn.stores.store import SqlStore
 
 BecomeNewer = Callable[..., None]
+
+EARLIER = Path(__file__).parents[1] / "golden" / "earlier" / "store.sql"
+
+#: This release's revision, and those that `newer` adds.
+THIS = tables.STAMP
+NEXT, LAST = (f"{int(THIS) + number:04}" for number in (1, 3))
 
 
 @pytest.fixture
@@ -128,7 +136,7 @@ def rebuild(
         upgrade()
         connection.execute("COMMIT")
     rows = connection.execute("SELECT * FROM counter").fetchall()
-    assert rows == [(1, 0, None, 0)]
+    assert rows == [(1, 0, None, 0, 0)]
 
 
 def test_revisions_lead_to_the_tables_on_sqlite(path: Path) -> None:
@@ -160,6 +168,86 @@ def test_revisions_lead_to_the_tables_on_postgresql(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as database:
         rebuild(database, Postgres(url))
     assert [run(url, query) for query in queries] == expected
+
+
+# --- numbers of maintenance operations ---------------------------------------
+
+
+def assert_is_numbered(database: Database) -> None:
+    """Check that a store is complete and numbered in order of announcement."""
+    store = SqlStore(database)
+    with store.snapshot() as snapshot:
+        kept = [item for _, item in snapshot.maintenances(phases=(), after=0, limit=99)]
+        last = snapshot.last_number()
+    announced = [
+        entry.fact.announced
+        for entry in store.facts(0, 1000)
+        if isinstance(entry.fact, Announced)
+    ]
+    assert last == 5
+    assert [item.number for item in kept] == [1, 2, 3, 4, 5]
+    assert [(item.id, item.number) for item in announced] == [
+        (item.id, item.number) for item in kept
+    ]
+    with database.existing() as cursor:
+        assert find_problems(cursor, database.dialect) == []
+
+
+@pytest.mark.parametrize("lost", ["", "DROP TABLE concerned"])
+def test_earlier_file_is_numbered(tmp_path: Path, lost: str) -> None:
+    path = tmp_path / "earlier.db"
+    with closing(sqlite3.connect(path)) as earlier:
+        earlier.executescript(EARLIER.read_text())
+        earlier.executescript(lost)
+    with closing(Sqlite(str(path))) as database:
+        database.open()
+        assert_is_numbered(database)
+
+
+def test_earlier_postgresql_database_is_numbered(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres.url(schema=postgres.new_schema())
+    database = Postgres(url)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(tables, "STAMP", "0001")
+        with (
+            psycopg.connect(url, autocommit=True) as empty,
+            schema.migration(
+                empty, database.dialect, revision="", place=""
+            ) as create_tables,
+        ):
+            empty.execute("BEGIN")
+            create_tables()
+            empty.execute("COMMIT")
+    with (
+        closing(sqlite3.connect(":memory:")) as rows,
+        psycopg.connect(url) as target,
+    ):
+        rows.executescript(EARLIER.read_text())
+        target.execute("DELETE FROM counter")
+        for table in {*tables.metadata.tables} - {"alembic_version"}:
+            copy_rows(rows, target, table)
+    with closing(database):
+        database.open(upgrade=True)
+        assert_is_numbered(database)
+
+
+def copy_rows(
+    source: sqlite3.Connection, target: "psycopg.Connection", table: str
+) -> None:
+    found = source.execute(f'SELECT * FROM "{table}"')
+    names = [column[0] for column in found.description]
+    columns = ", ".join(f'"{name}"' for name in names)
+    places = ", ".join(["%s"] * len(names))
+    for row in found:
+        values = [
+            bool(value) if name == "live" else value
+            for name, value in zip(names, row, strict=True)
+        ]
+        target.execute(
+            f'INSERT INTO "{table}" ({columns}) VALUES ({places})'.encode(), values
+        )
 
 
 _OPEN = """\
@@ -197,11 +285,11 @@ def test_older_file_is_copied_and_upgraded(
             (None,)
         ]
         stamp = database.execute("SELECT version_num FROM alembic_version").fetchall()
-    assert stamp == [("0002",)]
-    copy = path.with_name("forewarn.db.before-0002")
+    assert stamp == [(NEXT,)]
+    copy = path.with_name(f"forewarn.db.before-{NEXT}")
     assert content(copy) == before
     [record] = caplog.records
-    assert "from revision 0001 to 0002; the previous database" in record.message
+    assert f"from revision {THIS} to {NEXT}; the previous database" in record.message
     assert str(copy) in record.message
 
 
@@ -210,17 +298,17 @@ def test_upgraded_file_is_not_upgraded_again(path: Path, newer: BecomeNewer) -> 
     for _ in range(2):
         with closing(Sqlite(str(path))) as database:
             database.open()
-    assert copies(path) == ["forewarn.db.before-0002"]
+    assert copies(path) == [f"forewarn.db.before-{NEXT}"]
 
 
 def test_earlier_copy_is_not_overwritten(path: Path, newer: BecomeNewer) -> None:
     newer(ADD_RACK)
-    earlier = path.with_name("forewarn.db.before-0002")
+    earlier = path.with_name(f"forewarn.db.before-{NEXT}")
     earlier.write_text("of last year")
     with closing(Sqlite(str(path))) as database:
         report = database.open()
     assert report is not None
-    assert "forewarn.db.before-0002.2" in report
+    assert f"forewarn.db.before-{NEXT}.2" in report
     assert earlier.read_text() == "of last year"
 
 
@@ -234,10 +322,10 @@ def test_failed_upgrade_changes_nothing_and_leaves_one_copy(
     newer(ADD_SLOT, FAIL)
     for _ in range(3):
         message = refusal(path)
-        assert "from revision 0002 to 0004 and is unchanged" in message
+        assert f"from revision {NEXT} to {LAST} and is unchanged" in message
         assert "no such table: nowhere" in message
         assert content(path) == before
-    assert copies(path) == ["forewarn.db.before-0002", "forewarn.db.before-0004"]
+    assert copies(path) == [f"forewarn.db.before-{NEXT}", f"forewarn.db.before-{LAST}"]
 
 
 def test_file_that_cannot_be_copied_is_not_upgraded(
@@ -251,20 +339,22 @@ def test_file_that_cannot_be_copied_is_not_upgraded(
     with largest_file(64 * 1024):  # SQLite's shared memory needs half of it
         message = refusal(path)
     assert "which must be done before it is upgraded" in message
-    assert "before-0002" in message
+    assert f"before-{NEXT}" in message
     assert content(path) == before
     assert copies(path) == []
 
 
 def test_missing_table_of_an_older_file_is_created_first(
-    path: Path, newer: BecomeNewer
+    tmp_path: Path, newer: BecomeNewer
 ) -> None:
+    path = tmp_path / "earlier.db"
     with closing(sqlite3.connect(path)) as older:
+        older.executescript(EARLIER.read_text())
         older.execute("DROP TABLE outages")
     newer('op.execute("ALTER TABLE outages ADD COLUMN reason TEXT")')
     with closing(sqlite_store(path)) as store:
         store.open()
-        assert len(store.facts(0, 10)) == 3
+        assert len(store.facts(0, 100)) == 27
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT reason FROM outages").fetchall() == []
 
@@ -296,7 +386,7 @@ def test_older_postgresql_database_is_refused_with_the_command(
         Postgres(url).open()
     message = str(refused.value)
     assert (
-        "older version of forewarn (revision 0001; this version requires 0002)"
+        f"older version of forewarn (revision {THIS}; this version requires {NEXT})"
         in message
     )
     assert "`forewarn store upgrade --store URL`" in message
@@ -311,7 +401,7 @@ def test_older_postgresql_database_is_upgraded_on_request(
     with closing(Postgres(url)) as database:
         report = database.open(upgrade=True)
     assert report is not None
-    assert report.endswith("from revision 0001 to 0002")
+    assert report.endswith(f"from revision {THIS} to {NEXT}")
     with closing(postgres_store(url)) as store:
         store.open()
         assert len(store.facts(0, 10)) == 2
@@ -326,4 +416,4 @@ def test_failed_upgrade_of_postgresql_changes_nothing(
     with pytest.raises(CannotStart, match=r"is unchanged: .*nowhere.* does not exist$"):
         Postgres(url).open(upgrade=True)
     assert run(url, _COLUMNS) == before
-    assert run(url, "SELECT version_num FROM alembic_version") == [("0001",)]
+    assert run(url, "SELECT version_num FROM alembic_version") == [(THIS,)]

@@ -518,6 +518,7 @@ def load_and_decide(
     extend: Callable[[Slice], Slice] = lambda slice_: slice_,
 ) -> tuple[Slice, Step]:
     """Load `groups` and everything due there, then run `command`."""
+    context = replace(context, last_number=snapshot.last_number())
     slice_ = with_leaving(snapshot, extend(snapshot.slice(groups)))
     step = command(slice_, context)
     required = groups_to_settle(slice_, step.slice, context)

@@ -48,7 +48,7 @@ _JOURNAL = select(
         )
     )
 )
-_COUNTERS = select(t.counter.c.position, t.counter.c.ordinal)
+_COUNTERS = select(t.counter.c.position, t.counter.c.ordinal, t.counter.c.number)
 
 #: Each column with the key that all values in the column must refer to.
 _REFERENCES: Iterable[tuple[Column[str], Column[str]]] = (
@@ -87,6 +87,7 @@ _MISSING.append(
     )
 )
 _ORDINALS = {table.name: select(func.max(table.c.ordinal)) for table in _NUMBERED}
+_NUMBER = select(func.max(t.maintenances.c.number))
 _LIVE_GROUPS = select(t.involved.c.group, t.involved.c.maintenance).where(
     t.involved.c.live == true()
 )
@@ -137,12 +138,15 @@ def _losses(session: StatementRunner) -> Iterator[str]:
     if len(counters) != 1:
         yield f"counter has {len(counters)} rows instead of 1"
         return
-    position, ordinal = (int(str(value)) for value in counters[0])
+    position, ordinal, number = (int(str(value)) for value in counters[0])
     yield from _journal_losses(session, position)
     for name, newest in _ORDINALS.items():
         (highest,) = session.row(newest) or (None,)
         if int(str(highest or 0)) > ordinal:
             yield f"counter is at ordinal {ordinal}, but {name} extends to {highest}"
+    (highest,) = session.row(_NUMBER) or (None,)
+    if int(str(highest or 0)) > number:
+        yield f"counter is at number {number}, but maintenances extends to {highest}"
     for clause, query in _MISSING:
         row = session.row(query)
         if row is not None:

@@ -149,8 +149,9 @@ def audience(row: Row) -> Audience:
 
 
 def maintenance(row: Row) -> Maintenance:
-    """Parse a maintenance operation from its ordinal, moment and body."""
-    return from_plain(Maintenance, json.loads(str(row[2])))
+    """Parse a maintenance operation from its ordinal, moment, body and number."""
+    read = from_plain(Maintenance, json.loads(str(row[2])))
+    return replace(read, number=int(str(row[3])))
 
 
 def maintenance_row(value: Maintenance, at: datetime | None) -> Parameters:
@@ -160,6 +161,7 @@ def maintenance_row(value: Maintenance, at: datetime | None) -> Parameters:
         "phase": value.phase.value,
         "moment": optional_micros(at),
         "body": body(value),
+        "number": value.number,
     }
 
 

@@ -66,7 +66,9 @@ def create_or_check(
     if not names:
         _create(cursor, dialect, but=())
         session.run(statements.ADD_STAMP, version_num=tables.STAMP)
-        session.run(statements.ADD_COUNTER, id=1, position=0, last_at=None, ordinal=0)
+        session.run(
+            statements.ADD_COUNTER, id=1, position=0, last_at=None, ordinal=0, number=0
+        )
         return None
     refuse_foreign(names, place)
     _refuse_lost(_missing(names) - _LATER.keys(), place)
@@ -74,10 +76,9 @@ def create_or_check(
     if revision != tables.STAMP and not _is_known(revision):
         raise CannotStart(f"{place} {obstacle(revision)}")
     filled = {name for name in _missing(names) & _LATER.keys() if _has(session, name)}
-    if revision != tables.STAMP:
-        _refuse_lost(filled, place)
-        return revision
     _refuse_lost(filled - {"concerned"}, place)
+    if revision != tables.STAMP:
+        return revision
     _create(cursor, dialect, but=names)
     for name in sorted(_missing(names)):
         _log.warning("%s was created by an older version; added table %s", place, name)

@@ -5,6 +5,7 @@ The queries are documented in `ports`.
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
 from typing import TypeVar
@@ -22,6 +23,16 @@ from forewarn.stores.database import StatementRunner
 _Value = TypeVar("_Value")
 
 
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """The newest entry and the highest numbers that have been assigned."""
+
+    position: int  # of journal entries
+    last_at: datetime | None  # None in an empty journal
+    ordinal: int  # of rows
+    number: int  # of maintenance operations
+
+
 class SqlSnapshot:
     """A consistent view of the store within one transaction."""
 
@@ -33,18 +44,26 @@ class SqlSnapshot:
         self._counter = self._read_counter()
         self._moments: dict[str, datetime | None] = {}  # as stored
 
-    def _read_counter(self) -> tuple[int, datetime | None, int]:
+    def _read_counter(self) -> Counter:
         row = self._session.row(self._COUNTER)
         if row is None:
             raise LookupError("the counter is missing")
-        position, last_at, ordinal = row
-        return int(str(position)), rows.optional_moment(last_at), int(str(ordinal))
+        position, last_at, ordinal, number = row
+        return Counter(
+            position=int(str(position)),
+            last_at=rows.optional_moment(last_at),
+            ordinal=int(str(ordinal)),
+            number=int(str(number)),
+        )
 
     def position(self) -> int:
-        return self._counter[0]
+        return self._counter.position
 
     def last_at(self) -> datetime | None:
-        return self._counter[1]
+        return self._counter.last_at
+
+    def last_number(self) -> int:
+        return self._counter.number
 
     def position_before(self, moment: datetime) -> int:
         def at(position: int) -> int:

@@ -30,7 +30,9 @@ p = bindparam
 # --- queries -----------------------------------------------------------------
 
 STAMP = select(t.stamp.c.version_num)
-COUNTER = select(t.counter.c.position, t.counter.c.last_at, t.counter.c.ordinal)
+COUNTER = select(
+    t.counter.c.position, t.counter.c.last_at, t.counter.c.ordinal, t.counter.c.number
+)
 TAKE_COUNTER = COUNTER.with_for_update()  # SQLite: BEGIN IMMEDIATE locks everything
 SETTING = select(t.settings.c.value).where(t.settings.c.name == p("of"))
 
@@ -92,6 +94,7 @@ _MAINTENANCE = (
     t.maintenances.c.ordinal,
     t.maintenances.c.moment,
     t.maintenances.c.body,
+    t.maintenances.c.number,
 )
 LIVE = (
     select(*_MAINTENANCE)
@@ -169,7 +172,7 @@ ADD_STAMP: Insert = insert(t.stamp)
 DROP_STAMP = delete(t.stamp)
 ADD_COUNTER = insert(t.counter)
 SET_COUNTER = update(t.counter).values(
-    position=p("to"), last_at=p("last"), ordinal=p("next")
+    position=p("to"), last_at=p("last"), ordinal=p("next"), number=p("newest")
 )
 ADD_FACT = insert(t.journal)
 ADD_CONCERNED = insert(t.concerned)

@@ -8,10 +8,16 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 
-from forewarn.core.lifecycle.facts import Fact, JournalEntry, Seen, Sight
+from forewarn.core.lifecycle.facts import (
+    Announced,
+    Fact,
+    JournalEntry,
+    Seen,
+    Sight,
+)
 from forewarn.core.lifecycle.model import Slice
 from forewarn.core.lifecycle.settlement import Step
 from forewarn.core.tokens import Token
@@ -95,7 +101,6 @@ class SqlTransaction(SqlSnapshot):
     def save(
         self, before: Slice, step: Step, moments: Mapping[str, datetime | None]
     ) -> int:
-        position, last_at, ordinal = self._counter
         different = {
             name: moment
             for name, moment in moments.items()
@@ -103,12 +108,24 @@ class SqlTransaction(SqlSnapshot):
         }
         all_moments = {**self._moments, **moments}
         ordinal = _save_slice(
-            self._session, before, step.slice, all_moments, different, ordinal
+            self._session,
+            before,
+            step.slice,
+            all_moments,
+            different,
+            self._counter.ordinal,
         )
-        self._counter = (position, last_at, ordinal)
+        numbers = [
+            fact.announced.number for fact in step.facts if isinstance(fact, Announced)
+        ]
+        self._counter = replace(
+            self._counter,
+            ordinal=ordinal,
+            number=max(self._counter.number, *numbers, 0),
+        )
         self._moments.update(moments)
         self._append(step.facts)
-        return self._counter[0]
+        return self._counter.position
 
     def save_observations(
         self, polled: Mapping[str, datetime], sights: Sequence[Sight], at: datetime
@@ -174,7 +191,7 @@ class SqlTransaction(SqlSnapshot):
     def _append(self, facts: Sequence[Fact]) -> None:
         if not facts:
             return
-        position, last_at, ordinal = self._counter
+        position, last_at = self._counter.position, self._counter.last_at
         written = [
             rows.fact_row(number, fact)
             for number, fact in enumerate(facts, position + 1)
@@ -185,12 +202,15 @@ class SqlTransaction(SqlSnapshot):
         )
         times = [fact.at for fact in facts]
         last_at = max([*times, last_at] if last_at else times, default=last_at)
-        self._counter = (position + len(facts), last_at, ordinal)
+        self._counter = replace(
+            self._counter, position=position + len(facts), last_at=last_at
+        )
         self._session.run(
             sql.SET_COUNTER,
-            to=self._counter[0],
+            to=self._counter.position,
             last=rows.optional_micros(last_at),
-            next=ordinal,
+            next=self._counter.ordinal,
+            newest=self._counter.number,
         )
 
 

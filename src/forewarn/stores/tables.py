@@ -17,11 +17,12 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    text,
 )
 from sqlalchemy.types import TypeEngine
 
 #: This release's schema version; all others are migrated or rejected.
-STAMP = "0001"
+STAMP = "0002"
 
 metadata = MetaData()
 
@@ -47,6 +48,7 @@ counter = Table(
     Column("position", BigInteger, nullable=False),
     Column("last_at", BigInteger),
     Column("ordinal", BigInteger, nullable=False),
+    Column("number", BigInteger, nullable=False, server_default=text("0")),
 )
 
 settings = Table(
@@ -128,7 +130,9 @@ maintenances = Table(
     Column("phase", _short(16), nullable=False, index=True),
     Column("moment", BigInteger, index=True),
     Column("body", Text, nullable=False),
+    Column("number", BigInteger, nullable=False, server_default=text("0")),
 )
+Index("ix_maintenances_number", maintenances.c.number, unique=True)
 
 involved = Table(
     "involved",

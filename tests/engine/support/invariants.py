@@ -92,6 +92,8 @@ def check_state(system: System, facts: Sequence[f.Fact], story: str) -> None:
         ("outages", _relevant_outages(replayed.outages, live), live.outages),
     ):
         assert expected == kept, f"{story}: the journal has other {what}"
+    numbers = [item.number for item in system.maintenances()]
+    assert numbers == [*range(1, len(numbers) + 1)], f"{story}: numbers {numbers}"
 
 
 def _without_requests(groups: Mapping[str, Group]) -> Mapping[str, Group]:

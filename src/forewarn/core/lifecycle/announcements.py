@@ -156,7 +156,10 @@ def announce_into(builder: StepBuilder, order: Order, vms: Sequence[VM]) -> None
     if order.cause is Cause.DEGRADED:
         units = (part for unit in units for part in _by_event(unit))
     for unit in units:
-        maintenance = _maintenance(builder.slice, context, order, unit)
+        maintenance = replace(
+            _maintenance(builder.slice, context, order, unit),
+            number=builder.next_number(),
+        )
         builder.record(
             Announced(
                 at=context.now,

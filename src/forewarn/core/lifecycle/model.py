@@ -91,7 +91,7 @@ class Maintenance:
     """One maintenance operation on the fleet."""
 
     id: str  # a GUID, unique across stores
-    number: int = 0  # unique in a store; 0 in previews and in old journal entries
+    number: int = 0  # unique in a store; 0 if not saved
     type: EventType
     source: EventSource
     cause: Cause

@@ -33,6 +33,7 @@ class Context:
     rules: Rules
     by: str  # the issuer: a VM, a token or the service itself
     new_id: Callable[[], str]
+    last_number: int = 0  # the highest number of a maintenance operation so far
 
     def new_epoch(self) -> str:
         """Create an opaque epoch name."""
@@ -57,6 +58,12 @@ class StepBuilder:
         self.before = slice_
         self.slice = slice_
         self.facts: list[f.Fact] = []
+        self._last_number = context.last_number
+
+    def next_number(self) -> int:
+        """Return the number of a new maintenance operation."""
+        self._last_number += 1
+        return self._last_number
 
     def record(self, *facts: f.Fact) -> None:
         """Append `facts` and apply them to the slice."""
