@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from functools import partial
 from threading import Event as Bell
+from threading import Timer
 from typing import TypedDict
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
@@ -126,6 +127,43 @@ def drains() -> None:
         if drained and drained.isdisjoint(e["EventId"] for e in document["Events"]):
             mark("back in service")
             drained.clear()
+
+
+def left_of(event: Event) -> float:
+    """Return the time until NotBefore by this machine's clock, in seconds."""
+    now = time.time()  # noqa: TID251  # the clock that the program goes by
+    return parsedate_to_datetime(event["NotBefore"]).timestamp() - now
+
+
+def uses_its_own_clock() -> None:
+    """Approve only events that are announced about 15 minutes ahead."""
+    for event in filter(is_open, events()):
+        if abs(left_of(event) - 15 * 60) < 30:
+            time.sleep(0.1)  # preparation
+            approve(event)
+
+
+def waits_for_the_last_minute() -> None:
+    """Keep polling, and approve a minute before NotBefore."""
+    for event in filter(is_open, events()):
+        if left_of(event) < 60:
+            approve(event)
+
+
+def drains_in_its_loop() -> None:
+    """Take long to prepare, and do not poll in the meantime."""
+    for event in filter(is_open, events()):
+        time.sleep(1)
+        approve(event)
+
+
+def drains_in_a_thread() -> None:
+    """Take long to prepare, and keep polling."""
+    begun = set()
+    for event in filter(is_open, events()):
+        if event["EventId"] not in begun:
+            begun.add(event["EventId"])
+            Timer(0.7, approve, [event]).start()
 
 
 # --- faulty polls ------------------------------------------------------------
@@ -296,6 +334,13 @@ def waits_for_the_start() -> None:
 # --- faulty approvals --------------------------------------------------------
 
 
+def sleeps_until_the_last_minute() -> None:
+    """Sleep until a minute before NotBefore, and then approve."""
+    for event in filter(is_open, events()):
+        time.sleep(max(left_of(event) - 60, 0))
+        approve(event)
+
+
 def approves_in_vain() -> None:
     """Approve in an invalid format."""
     for event in events():
@@ -313,6 +358,15 @@ def approves_unprepared() -> None:
     for event in filter(is_open, events()):
         approve(event)
         mark("drained")
+
+
+def approves_the_first_event() -> None:
+    """Approve the first event that can be approved, whatever its resources."""
+    for document in documents():
+        for event in document["Events"][:1]:
+            if event["EventStatus"] == "Scheduled":
+                time.sleep(0.1)  # preparation
+                approve(event)
 
 
 def knows_only_reboots() -> None:

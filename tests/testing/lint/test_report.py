@@ -9,7 +9,7 @@ from forewarn.testing.lint.report import as_json, as_junit, reasons, row, summar
 from forewarn.testing.lint.runner import RULES, LintResult, apply_rules
 
 
-def a_linted(*, at: float = 12.51, output: str = "") -> LintResult:
+def a_linted(*, at: float = 16.51, output: str = "") -> LintResult:
     """Make a result with one error and one warning."""
     evidence = an_evidence(more=[approved(5, THEIRS), approved(at, MINE)])
     return LintResult(

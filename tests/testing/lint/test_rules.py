@@ -27,7 +27,7 @@ from forewarn.testing.lint.evidence import CoursePart, Evidence, ProgramExit
 from forewarn.testing.lint.findings import RuleOutcome, Severity
 from forewarn.testing.lint.runner import RULES, apply_rules, has_failed
 
-APPROVES = (approved(4.6, FREEZE), approved(14.0, MINE, USERS))
+APPROVES = (approved(8.6, FREEZE), approved(18.0, MINE, USERS))
 
 
 def test_good_program_passes_every_rule() -> None:
@@ -79,7 +79,7 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
     ),
     "sends no header with its approval": (
         an_evidence(
-            more=[replace(approved(14.0, MINE, status=400), is_marked=False)],
+            more=[replace(approved(18.0, MINE, status=400), is_marked=False)],
         ),
         {
             "no-header": "error",
@@ -118,8 +118,8 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
     "polls twice in a row during 429": (
         an_evidence(
             requests=[
-                *polls(until=28),
-                *(a_request_record(at, status=429) for at in (29, 29.001)),
+                *polls(until=32),
+                *(a_request_record(at, status=429) for at in (33, 33.001)),
                 *polls()[-2:],
             ],
             more=APPROVES,
@@ -140,7 +140,7 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
     ),
     "needs no header for its approval": (
         an_evidence(
-            more=[replace(approved(14, MINE), is_marked=False, version="2017-03-01")]
+            more=[replace(approved(18.0, MINE), is_marked=False, version="2017-03-01")]
         ),
         {},
     ),
@@ -157,21 +157,21 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
     ),
     "polls faster during 429, but still slowly": (
         an_evidence(
-            requests=[*polls(3.0, until=28), *polls_while_refused(1.0)[-5:]],
+            requests=[*polls(3.0, until=32), *polls_while_refused(1.0)[-5:]],
             more=APPROVES,
         ),
         {"ignores-retry-after": "advice"},
     ),
     "prepares for a long time": (
-        an_evidence(requests=[*polls(until=5), *polls()[24:]], more=APPROVES),
+        an_evidence(requests=[*polls(until=9), *polls()[28:]], more=APPROVES),
         {},
     ),
     "repeats a failed approval": (
-        an_evidence(more=[approved(13, MINE, status=503), approved(14, MINE)]),
+        an_evidence(more=[approved(17.0, MINE, status=503), approved(18.0, MINE)]),
         {},
     ),
     "approves an event of another VM, in lower case": (
-        an_evidence(more=[*APPROVES, approved(5, THEIRS.lower())]),
+        an_evidence(more=[*APPROVES, approved(5.0, THEIRS.lower())]),
         {"approves-others": "error"},
     ),
     "approves without polling": (
@@ -179,27 +179,27 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         {"never-asks": "error", "approves-in-vain": "error"},
     ),
     "approves an event of another VM": (
-        an_evidence(more=[*APPROVES, approved(5, THEIRS)]),
+        an_evidence(more=[*APPROVES, approved(5.0, THEIRS)]),
         {"approves-others": "error"},
     ),
     "approves without preparation": (
-        an_evidence(more=[approved(12.51, MINE)]),
+        an_evidence(more=[approved(16.51, MINE)]),
         {"approves-unprepared": "warning"},
     ),
     "approves a user event immediately": (
-        an_evidence(more=[approved(12.51, USERS)]),
+        an_evidence(more=[approved(16.51, USERS)]),
         {},
     ),
     "approves on every poll": (
-        an_evidence(more=[approved(14.0 + each / 10, MINE) for each in range(5)]),
+        an_evidence(more=[approved(18.0 + each / 10, MINE) for each in range(5)]),
         {"approves-twice": "advice"},
     ),
     "approves in lower case": (
-        an_evidence(more=[approved(14.0, MINE.lower()), approved(14.5, MINE)]),
+        an_evidence(more=[approved(18.0, MINE.lower()), approved(18.5, MINE)]),
         {"approves-twice": "advice"},
     ),
     "sends rejected approvals": (
-        an_evidence(more=[approved(14.0, status=400)]),
+        an_evidence(more=[approved(18.0, status=400)]),
         {"approves-in-vain": "error", "approves-nothing": "advice"},
     ),
     "approves nothing": (an_evidence(), {"approves-nothing": "advice"}),
@@ -243,6 +243,7 @@ def test_single_poll_by_a_running_program_is_too_rare() -> None:
 
 #: The rule on programs that end or stop polling after each part.
 AFTER = {
+    CoursePart.NEIGHBOR: ("after-neighbor", "error"),
     CoursePart.SCHEDULED: ("after-scheduled", "warning"),
     CoursePart.STARTED: ("after-started", "error"),
     CoursePart.REBOOT: ("after-reboot", "warning"),
@@ -297,9 +298,9 @@ def test_late_exit_is_not_reported_as_missing_polls() -> None:
 
 
 def test_response_at_the_start_of_a_part_belongs_to_it() -> None:
-    began = SPANS[2].began
+    began = SPANS[3].began
     evidence = an_evidence(
-        requests=[*polls(until=7), a_request_record(began)],
+        requests=[*polls(until=11), a_request_record(began)],
         ending=ProgramExit(at=began, code=1),
         until=began,
         more=APPROVES,
@@ -357,8 +358,27 @@ def test_rules_on_parts_that_were_not_played_are_unseen() -> None:
     assert {id_ for id_ in findings if id_.startswith("approves-")} < {*hidden}
 
 
+def test_approval_of_a_canceled_event_is_late_but_not_in_vain() -> None:
+    late = middle(CoursePart.GONE)
+    evidence = an_evidence(more=[approved(late, MINE, status=400)])
+    findings = findings_by_rule(evidence)
+    assert findings["approves-in-vain"].saw == (
+        "sent 1 approval, 1 after the event was canceled"
+    )
+    assert severities_by_rule(evidence) == {}
+    others = an_evidence(more=[*APPROVES, approved(late, THEIRS, status=400)])
+    assert severities_by_rule(others) == {"approves-others": "error"}
+
+
+def test_finding_shows_how_long_a_program_could_have_approved() -> None:
+    finding = findings_by_rule(an_evidence())["approves-nothing"]
+    assert finding.saw == (
+        "did not approve any Freeze or Reboot event for its own VM within 11.5 s"
+    )
+
+
 def test_warnings_fail_only_in_strict_mode() -> None:
-    warned = apply_rules(an_evidence(more=[approved(12.51, MINE)]))
+    warned = apply_rules(an_evidence(more=[approved(16.51, MINE)]))
     assert not has_failed(warned)
     assert has_failed(warned, is_strict=True)
 

@@ -40,6 +40,12 @@ FOUND: Mapping[Callable[[], None], set[str]] = {
         "error: approves-others",
         "warning: approves-unprepared",
     },
+    clients.approves_the_first_event: {"error: approves-others"},
+    clients.uses_its_own_clock: set(),
+    clients.waits_for_the_last_minute: set(),
+    clients.sleeps_until_the_last_minute: {"warning: stops-after-scheduled"},
+    clients.drains_in_its_loop: set(),
+    clients.drains_in_a_thread: set(),
     clients.ends_with_new_types: {"error: ends-after-other-version"},
     clients.ends_after_reboot: {"warning: ends-after-reboot"},
     clients.ends_after_restart: {"error: ends-after-restart"},
@@ -63,6 +69,12 @@ FOUND: Mapping[Callable[[], None], set[str]] = {
 #: The clients that are linted in every lane; the full lane lints all of them.
 USUAL = (
     clients.good,
+    clients.approves_the_first_event,
+    clients.uses_its_own_clock,
+    clients.waits_for_the_last_minute,
+    clients.sleeps_until_the_last_minute,
+    clients.drains_in_its_loop,
+    clients.drains_in_a_thread,
     clients.never_asks,
     clients.no_header,
     clients.hammers,
@@ -116,6 +128,36 @@ def test_client_gets_exactly_its_findings(
     }
     bad = {label for label in labels if not label.startswith("advice")}
     assert bad == FOUND[client]
+
+
+def observation(result: LintResult, rule: str) -> str:
+    return next(e.saw for e in result.findings if e.rule.id == rule)
+
+
+def test_events_are_announced_by_the_clock_of_the_machine(
+    results: Mapping[str, LintResult],
+) -> None:
+    assert observation(results["uses_its_own_clock"], "approves-nothing") == (
+        "approved the platform Freeze of vm-0, the platform Reboot of vm-0 and the user"
+        " Reboot of vm-0"
+    )
+
+
+def test_program_that_waits_for_not_before_only_gets_advice(
+    results: Mapping[str, LintResult],
+) -> None:
+    result = results["waits_for_the_last_minute"]
+    verdicts = {e.rule.id: e.verdict for e in result.findings if e.is_found}
+    assert verdicts == {"approves-nothing": "advice", "ignores-retry-after": "advice"}
+
+
+def test_neighbor_is_announced_alone_and_first(
+    results: Mapping[str, LintResult],
+) -> None:
+    evidence = results["good"].evidence
+    first = next(shown for shown in evidence.shown if shown.events)
+    (only,) = [e for e in evidence.announced if e.id in first.events]
+    assert evidence.vm not in only.resources
 
 
 @pytest.mark.parametrize("name", ["agent", "watch", "sample"])

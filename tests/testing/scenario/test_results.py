@@ -1,7 +1,7 @@
 """Reports of a rehearsal: text, JUnit, JSON and transcript."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree
 
 from forewarn.core.lifecycle.facts import Fact, JournalEntry, Seen, Sight, Started
@@ -138,3 +138,14 @@ def test_transcript_has_the_order_of_facts_but_not_the_time_of_polls() -> None:
 
     assert lines(one, seen, two) == lines(one, two, seen)
     assert lines(one, two) != lines(two, one)
+
+
+def test_times_before_the_first_step_are_not_in_the_transcript() -> None:
+    began = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+    def at(seconds: float) -> list[str]:
+        fact = Started(at=began + timedelta(seconds=seconds), maintenance="m0")
+        entry = JournalEntry(position=1, fact=fact)
+        return [*transcript("test", 1, [], [entry], began)]
+
+    assert at(-3) == at(-1) == at(0) != at(1)

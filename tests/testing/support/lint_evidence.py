@@ -31,8 +31,9 @@ ANNOUNCED = (
     AnnouncedEvent(id=USERS, type="Reboot", source="User", resources=("vm-0",)),
 )
 SHOWN = (
-    ShownDocument(at=4.5, incarnation=1, scheduled=frozenset({FREEZE, THEIRS})),
-    ShownDocument(at=12.5, incarnation=3, scheduled=frozenset({THEIRS, MINE, USERS})),
+    ShownDocument(at=4.5, incarnation=1, scheduled=frozenset({THEIRS})),
+    ShownDocument(at=8.5, incarnation=2, scheduled=frozenset({FREEZE, THEIRS})),
+    ShownDocument(at=16.5, incarnation=4, scheduled=frozenset({THEIRS, MINE, USERS})),
 )
 
 

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 from forewarn.formats import count, format_times, join_all
 from forewarn.protocol.types import EventSource, EventType
-from forewarn.testing.lint.evidence import AnnouncedEvent, Evidence
+from forewarn.protocol.versions import VERSIONS
+from forewarn.server.metadata.faults.observer import RequestRecord
+from forewarn.testing.lint.evidence import AnnouncedEvent, CoursePart, Evidence
 from forewarn.testing.lint.findings import (
     LintRule,
     RuleResult,
@@ -50,11 +52,15 @@ def _unprepared(evidence: Evidence) -> RuleResult:
 def _in_vain(evidence: Evidence) -> RuleResult:
     if not evidence.approvals:
         return unseen("it sent no approvals")
+    sent = count(len(evidence.approvals), "approval")
     refused = [approval for approval in evidence.approvals if approval.status == 400]
-    if refused:
-        total = len(evidence.approvals)
-        return found(f"{len(refused)} of {count(total, 'approval')} failed with 400")
-    return passed(f"sent {count(len(evidence.approvals), 'approval')}, none rejected")
+    late = [approval for approval in refused if _is_late(approval, evidence)]
+    if len(refused) > len(late):
+        number = len(refused) - len(late)
+        return found(f"{number} of {sent} failed with 400")
+    if late:
+        return passed(f"sent {sent}, {len(late)} after the event was canceled")
+    return passed(f"sent {sent}, none rejected")
 
 
 def _twice(evidence: Evidence) -> RuleResult:
@@ -80,7 +86,10 @@ def _nothing(evidence: Evidence) -> RuleResult:
     if done:
         return passed(f"approved {_names_of(done)}")
     names = sorted({event.type for event in seen})
-    return found(f"did not approve any {' or '.join(names)} event for its own VM")
+    return found(
+        f"did not approve any {' or '.join(names)} event for its own VM within"
+        f" {format_seconds(_time_to_approve(seen, evidence))}"
+    )
 
 
 def _needs_work(event: AnnouncedEvent, vm: str) -> bool:
@@ -90,8 +99,32 @@ def _needs_work(event: AnnouncedEvent, vm: str) -> bool:
 
 
 def _approved(evidence: Evidence) -> set[str]:
-    good = [approval for approval in evidence.approvals if approval.status == 200]
-    return {event.upper() for approval in good for event in approval.events}
+    """Return the events that were approved, even if after they had been canceled."""
+    return {
+        event.upper()
+        for approval in evidence.approvals
+        if approval.status == 200 or _is_late(approval, evidence)
+        for event in approval.events
+    }
+
+
+def _is_late(approval: RequestRecord, evidence: Evidence) -> bool:
+    """Return whether an approval was rejected only because its events had ended."""
+    known = {event.id for event in evidence.announced}
+    is_valid = approval.is_marked and approval.version in VERSIONS and approval.events
+    return (
+        approval.status == 400
+        and bool(is_valid)
+        and ({event.upper() for event in approval.events} <= known)
+    )
+
+
+def _time_to_approve(events: Sequence[AnnouncedEvent], evidence: Evidence) -> float:
+    """Return for how long, at most, the program could have approved one of `events`."""
+    gone = evidence.span(CoursePart.GONE)
+    until = evidence.until if gone is None else gone.began
+    shown = [evidence.first_shown(event.id) for event in events]
+    return max((until - at for at in shown if at is not None), default=0.0)
 
 
 def _first_approval(evidence: Evidence, event: str) -> float | None:

@@ -1,4 +1,11 @@
-"""The course of a lint run: the situations that the program goes through."""
+"""The course of a lint run: the situations that the program goes through.
+
+1. Another VM's event comes first and alone, because a program that approves everything
+   would otherwise look like one that approves its own event.
+2. All events are announced while the service's clock shows the machine's time, within
+   seconds. Programs may compare NotBefore with the machine's clock.
+3. Nothing changes before the program has had time to react to the previous document.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -22,11 +29,11 @@ from forewarn.testing.lint.evidence import (
 from forewarn.testing.lint.observer import FUTURE_EVENT, LintRehearsal
 from forewarn.testing.rehearsal.event import RehearsedEvent
 from forewarn.testing.rehearsal.program import Program
+from forewarn.testing.rehearsal.rehearsal import catch_up
 
 _PAUSES = 4  # polling intervals in which the program must react
 _MIN_POLLS = 3  # polls that are enough to determine the polling interval
 
-_LATER = "2h"  # notice for other VMs' events, so that they start after the lint run
 _AFTER_WORK = "1m"  # long enough for started events to end
 _SILENCE = "25h"
 
@@ -51,7 +58,7 @@ class LintPace:
     shortest_quiet: float = 1.5
     min_patience: float = 8.0
     max_patience: float = 20.0
-    moment: float = 1.0  # for the program to crash, approve or poll again
+    moment: float = 1.0  # for the program to crash or approve
     refusal: float = 3.5  # how long the response is 429
 
 
@@ -93,6 +100,7 @@ class LintCourse:
     def _parts(self) -> Sequence[tuple[CoursePart, Callable[[], bool]]]:
         return (
             (CoursePart.QUIET, self._quiet),
+            (CoursePart.NEIGHBOR, self._neighbor),
             (CoursePart.SCHEDULED, self._scheduled),
             (CoursePart.STARTED, self._started),
             (CoursePart.REBOOT, self._reboot),
@@ -162,22 +170,26 @@ class LintCourse:
             length = pace.longest_quiet if len(times) > 1 else pace.longest_pause
         return max(0.0, times[0] + length - time.monotonic())
 
+    def _neighbor(self) -> bool:
+        catch_up(self._rehearsal)
+        event = self._rehearsal.reboot(self._others[0])
+        self._events.append(event)
+        return self._wait_shown(self._shows(event)) and self._pause()
+
     def _scheduled(self) -> bool:
-        rehearsal = self._rehearsal
-        first, other = (name for name in rehearsal.fleet.vms if name != rehearsal.vm)
-        freeze = rehearsal.freeze(duration="5s")
-        self._events += [
-            freeze,
-            rehearsal.reboot(first, notice=_LATER),
-            rehearsal.reboot(other, notice=_LATER, source="user"),
-        ]
-        if not self._wait_shown(lambda shown: freeze.id.upper() in shown.events):
-            return False
-        return self._pause(until=lambda: freeze.phase is not Phase.SCHEDULED)
+        catch_up(self._rehearsal)
+        self._freeze = self._rehearsal.freeze(duration="5s")
+        other = self._rehearsal.reboot(self._others[1], source="user")
+        self._events += [self._freeze, other]
+        return self._wait_shown(self._shows(self._freeze)) and self._wait_reaction(
+            lambda: self._freeze.is_approved
+        )
 
     def _started(self) -> bool:
-        freeze = self._events[0]
-        if freeze.phase is Phase.SCHEDULED:
+        freeze = self._freeze
+        if not freeze.is_approved:
+            freeze.approve(self._others[0])  # starts it without moving the clock
+        if freeze.phase is Phase.SCHEDULED:  # if the program started another VM's event
             self._rehearsal.advance_to_start(freeze)
 
         def has_started(shown: ShownDocument) -> bool:
@@ -190,12 +202,13 @@ class LintCourse:
         return self._wait_shown(has_started) and self._pause()
 
     def _reboot(self) -> bool:
-        self._rehearsal.advance(_AFTER_WORK)
+        self._rehearsal.advance_to_end(self._freeze)
+        catch_up(self._rehearsal)
         mine = [self._rehearsal.reboot(), self._rehearsal.reboot(source="user")]
         self._events += mine
-        if not self._wait_shown(lambda shown: mine[1].id.upper() in shown.events):
-            return False
-        return self._pause(until=lambda: all(event.approved_by for event in mine))
+        return self._wait_shown(self._shows(mine[1])) and self._wait_reaction(
+            lambda: all(event.is_approved for event in mine)
+        )
 
     def _gone(self) -> bool:
         for event in self._events:
@@ -254,6 +267,15 @@ class LintCourse:
     def _is_over(self) -> bool:
         return not self._program.is_running or time.monotonic() >= self._deadline
 
+    @property
+    def _others(self) -> Sequence[str]:
+        """The other VMs in the program's group."""
+        rehearsal = self._rehearsal
+        return [name for name in rehearsal.fleet.vms if name != rehearsal.vm]
+
+    def _shows(self, event: RehearsedEvent) -> Callable[[ShownDocument], bool]:
+        return lambda shown: event.id.upper() in shown.events
+
     def _wait_shown(self, is_it: Callable[[ShownDocument], bool]) -> bool:
         """Wait until the program receives the document that `is_it` accepts."""
         since, shown = self._began[-1][1], self._rehearsal.observer.shown
@@ -269,9 +291,23 @@ class LintCourse:
             self._pace.max_patience,
         )
 
-    def _pause(self, until: Callable[[], bool] = lambda: False) -> bool:
+    def _wait_reaction(self, has_reacted: Callable[[], bool]) -> bool:
+        """Wait until the program has reacted to a document or polls again.
+
+        Return whether it did either. A program that prepares in its polling loop polls
+        again when it has finished.
+        """
+        since = time.monotonic()
+        if self._wait(has_reacted, self._pace.moment):
+            return True
+        return self._wait(
+            lambda: has_reacted() or any(poll.since >= since for poll in self._polls),
+            self._patience,
+        )
+
+    def _pause(self) -> bool:
         """Wait a moment so that the program can react, and return True."""
-        self._wait(until, self._pace.moment)
+        self._wait(lambda: False, self._pace.moment)
         return True
 
     def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:

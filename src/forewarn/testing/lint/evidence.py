@@ -29,9 +29,10 @@ class CoursePart(StrEnum):
         return part
 
     QUIET = "quiet", "nothing is announced"
+    NEIGHBOR = "neighbor", "a Reboot of another VM (vm-1) is scheduled"
     SCHEDULED = (
         "scheduled",
-        "one Freeze (vm-0) and two Reboots (vm-1 and vm-2) are scheduled",
+        "a Freeze of vm-0 and a Reboot of another VM (vm-2) are scheduled",
     )
     STARTED = "started", "the Freeze starts"  #: its NotBefore is empty
     REBOOT = (

@@ -106,6 +106,15 @@ RULES: Sequence[LintRule] = (
         check=_ends_while_quiet,
     ),
     *_survives(
+        CoursePart.NEIGHBOR,
+        "an event for another VM",
+        severity=Severity.ERROR,
+        hurts="The event does not affect this VM, but the program misses this VM's own"
+        " events.",
+        remedy="Ignore events that do not list this VM, and keep polling.",
+        facts=("7.1b", "7.1c"),
+    ),
+    *_survives(
         CoursePart.SCHEDULED,
         "Scheduled events",
         severity=Severity.WARNING,  # the program may be preparing

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 from typing import Self, Unpack
 
-from forewarn.clocks import ManualClock
+from forewarn.clocks import ManualClock, SystemClock
 from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import SETTINGS, Config
 from forewarn.configfile.values import read_choice
@@ -18,6 +18,7 @@ from forewarn.core.lifecycle.operations import VmOperation, order_for
 from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import Conflict, InvalidInput
 from forewarn.formats import parse_duration
+from forewarn.ports import Clock
 from forewarn.protocol.types import EventType
 from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.service.service import Service
@@ -353,6 +354,20 @@ class Rehearsal:
     def timeline(self) -> str:
         """Return a short timeline of what has happened so far."""
         return timeline_of(self.service.engine, self.observer)
+
+
+# --- clock -------------------------------------------------------------------
+
+
+def catch_up(rehearsal: Rehearsal, clock: Clock | None = None) -> None:
+    """Advance the service's clock to the machine's time, unless it is ahead of it.
+
+    The program can then compare NotBefore with the machine's clock. The service's time
+    remains a whole number of seconds, like NotBefore. Tests pass their own `clock`.
+    """
+    now = (clock or SystemClock()).now().replace(microsecond=0)
+    if now > rehearsal.now:
+        rehearsal.service.advance.to(now)
 
 
 # --- events ------------------------------------------------------------------

@@ -4,6 +4,8 @@
    therefore does not depend on the machine's speed.
 2. The player waits for the program's first request before running any step. Only faults
    at the start of the scenario are set before that request.
+3. The service's clock shows the machine's time when the steps begin, so that NotBefore
+   is not in the past for a program that started slowly.
 """
 
 import time
@@ -63,19 +65,19 @@ def play(
         metadata=run.metadata,
     ) as rehearsal:
         program = rehearsal.run(*run.command, output=run.output)
-        start = rehearsal.now
         stage = ScenarioStage(rehearsal, program, began + run.timeout)
         results = _Player(stage, progress).play(scenario)
         stage.settle()
         entries = rehearsal.journal()
         timeline = rehearsal.timeline().splitlines()
+    played = (scenario.name, run.seed, results, entries, stage.start)
     return ScenarioResult(
         scenario=scenario,
         results=results,
         seconds=time.monotonic() - began,
         timeline=timeline,
         output=program.written,
-        transcript=[*transcript(scenario.name, run.seed, results, entries, start)],
+        transcript=[*transcript(*played)],
     )
 
 
@@ -95,6 +97,7 @@ class _Player:
             if not early:
                 what = f"{self._stage.vm} sends its first request"
                 self._do(0, what, StepVerdict.PASSED, self._first_request)
+            self._stage.set_clock()
             for number, step in steps[len(early) :]:
                 self._step(number, step)
             conduct = self._stage.conduct()

@@ -193,7 +193,11 @@ def transcript(
     entries: Sequence[JournalEntry],
     began: datetime,
 ) -> Iterator[str]:
-    """Yield the scenario, its results and all journal entries except sightings."""
+    """Yield the scenario, its results and all journal entries except sightings.
+
+    Times are in seconds since `began`, and 0 for earlier ones, which depend on how fast
+    the program starts.
+    """
     lines: list[object] = [{"scenario": name, "seed": seed}]
     lines += [
         {"step": item.number, "what": item.what, "verdict": item.verdict}
@@ -207,7 +211,7 @@ def transcript(
     ]
 
     def seconds(moment: datetime) -> float:
-        return round((moment - began).total_seconds(), 3)
+        return max(round((moment - began).total_seconds(), 3), 0.0)
 
     for line in lines:
         yield json.dumps(to_plain(line, {datetime: seconds}), ensure_ascii=False)

@@ -7,7 +7,7 @@ from forewarn.core.lifecycle.facts import Announced, Approved
 from forewarn.core.lifecycle.model import Via
 from forewarn.testing.rehearsal.event import RehearsedEvent
 from forewarn.testing.rehearsal.program import Program
-from forewarn.testing.rehearsal.rehearsal import Rehearsal, seen_by
+from forewarn.testing.rehearsal.rehearsal import Rehearsal, catch_up, seen_by
 from forewarn.testing.scenario.conduct import ProgramApproval, ProgramConduct
 
 
@@ -21,6 +21,7 @@ class ScenarioStage:
         self.deadline = deadline
         self.observer = rehearsal.observer
         self.last_action_at = time.monotonic()  # start of the last action
+        self.start = rehearsal.now  # the service's time when the steps begin
         self.outages: list[tuple[float, float]] = []
         self._events: dict[str, Sequence[RehearsedEvent]] = {}
         self._approved_by_steps: set[str] = set()  # IDs of events approved by steps
@@ -29,6 +30,11 @@ class ScenarioStage:
     def vm(self) -> str:
         """The VM in which the program runs."""
         return self.rehearsal.vm
+
+    def set_clock(self) -> None:
+        """Set the service's clock to the machine's time before the first step."""
+        catch_up(self.rehearsal)
+        self.start = self.rehearsal.now
 
     def settle(self) -> None:
         """Run everything that is due, so that the outcome is reproducible."""
