@@ -70,11 +70,11 @@ expect = "polled"
   `duration` of an event are on the service's clock, which is paused until a step
   advances it. `within`, `for`, `wait`, `real`, `delay`, `patience`,
   `polls_at_least_every` and the `duration` of a fault are in real time.
-- **The program's clock.** When the steps begin, the service's clock shows the machine's
-  time. Each `advance` then moves it further ahead of the machine's clock. If the program
-  compares NotBefore with the machine's clock, announce its events before you advance the
-  clock. A program can also use the `Date` header of each response, which always shows
-  the service's time.
+- **The program's clock.** When the steps begin, the service's clock shows the
+  machine's time. Each `advance` then moves it further ahead of the machine's clock. If
+  the program compares NotBefore with the machine's clock, announce its events before
+  you advance the clock. A program can also use the `Date` header of each response,
+  which always shows the service's time.
 - **Names** of VMs, hosts and groups must exist in the fleet. They are case-insensitive.
 - **`as = "x"`** names an announcement so that later steps can refer to it. If the
   announcement has several events, for example on a host with VMs from several groups,
