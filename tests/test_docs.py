@@ -1,5 +1,6 @@
 """Documentation checked against the program."""
 
+import os
 import re
 import runpy
 import shlex
@@ -10,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from forewarn.cli.contexts import ServiceContext, ServiceContexts, save
 from forewarn.cli.main import main, parse
 from forewarn.client import Change, Client, Instance, Reading
 from forewarn.core.faults import FaultKind
@@ -184,9 +186,9 @@ ALL_TYPED = sorted(
 )
 
 
-OF_STORES = [each for each in ALL_TYPED if each.startswith("store ")]
+OF_MACHINE = [each for each in ALL_TYPED if each.startswith(("store ", "context "))]
 REHEARSED = [each for each in ALL_TYPED if each.startswith("rehearse ")]
-TYPED = [each for each in ALL_TYPED if each not in (*OF_STORES, *REHEARSED)]
+TYPED = [each for each in ALL_TYPED if each not in (*OF_MACHINE, *REHEARSED)]
 
 
 @pytest.mark.parametrize("typed", REHEARSED)
@@ -206,8 +208,8 @@ def test_every_rehearsal_on_the_pages_is_valid(
         assert code == 0 or "cannot read" in output  # there is no such file
 
 
-@pytest.mark.parametrize("typed", OF_STORES)
-def test_every_store_command_on_the_pages_is_valid(typed: str) -> None:
+@pytest.mark.parametrize("typed", OF_MACHINE)
+def test_every_command_for_files_on_the_pages_is_valid(typed: str) -> None:
     assert parse(shlex.split(typed, comments=True)).run
 
 
@@ -223,6 +225,9 @@ def test_every_command_on_the_pages_is_valid(
     monkeypatch.setenv("FOREWARN_ENDPOINT", "http://127.0.0.1:1")
     monkeypatch.setenv("FOREWARN_TOKEN", "t")
     monkeypatch.setenv("FOREWARN_AGENT_CONFIG", str(tmp_path / "agent.toml"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    lab = ServiceContext(url="http://127.0.0.1:1")
+    save(ServiceContexts(by_name={"lab": lab}), os.environ)
     assert main(shlex.split(typed, comments=True)) == 1
     message = capsys.readouterr().err
     missing = ".toml" if typed.startswith("agent ") else "http://127.0.0.1:1"

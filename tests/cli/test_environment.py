@@ -149,7 +149,7 @@ def test_help_has_an_example_and_every_variable(command: Command) -> None:
 
 
 def test_no_option_hides_an_attribute_of_the_command_line() -> None:
-    reserved = {"run", "options", "program", "command", "noun"}
+    reserved = {"run", "options", "program", "command", "noun", "typed"}
     for command in COMMANDS:
         assert reserved.isdisjoint(option.name for option in command.options), (
             command.name

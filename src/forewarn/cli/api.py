@@ -22,10 +22,8 @@ from urllib.request import (
 from uuid import uuid4
 
 from forewarn import __version__
-from forewarn.cli.contexts import LOCAL, Context, local_context
-from forewarn.cli.contexts import load as load_contexts
+from forewarn.cli.contexts import ServiceChoice, choose, token_path
 from forewarn.cli.responses import object_from
-from forewarn.config.load import state_directory
 from forewarn.errors import Lost, Misunderstood, Refused, Unreachable, WrongUsage
 
 _PAGE_SIZE = 1000  # items; the largest page that the service returns
@@ -191,7 +189,7 @@ class ControlApi:
             return Refused(
                 f"{problem}; set $FOREWARN_TOKEN, add the service with `forewarn"
                 " context add`, or store the token in"
-                f" {state_directory(os.environ) / 'token'}",
+                f" {token_path(os.environ)}",
                 error.code,
             )
         status = f"HTTP {error.code} {error.reason}"
@@ -218,32 +216,18 @@ class ControlApi:
 
 
 def api_of(args: Namespace) -> ControlApi:
-    """Return a client for the service that the options and the context choose."""
-    name, context = _context_of(args)
-    typed: str = args.token or ""
-    token = typed.strip() or context.token
+    """Return a client for the service that options, environment and contexts choose."""
+    return api_for(choose(args, os.environ))
+
+
+def api_for(choice: ServiceChoice) -> ControlApi:
+    """Return a client for a service."""
+    token = choice.token
     if token is not None and not (token.isascii() and token.isprintable()):
-        raise WrongUsage("the token contains invalid characters")
-    return ControlApi(args.url or context.url, token, args.ca or context.ca, name)
-
-
-def _context_of(args: Namespace) -> tuple[str | None, Context]:
-    """Return the context's name, or None for the local service, and the context.
-
-    An address from an option or from the environment replaces the current context, so
-    that its token is never sent to another service.
-    """
-    contexts = load_contexts(os.environ)
-    if args.context is not None and args.url is not None:
         raise WrongUsage(
-            "--context and --url cannot be used together (see also $FOREWARN_CONTEXT"
-            " and $FOREWARN_URL)"
+            f"the token ({choice.token_source}) contains invalid characters"
         )
-    name = args.context or (contexts.current if args.url is None else LOCAL)
-    context = contexts.get(name)
-    if context is None:
-        return None, local_context(os.environ)
-    return name, context
+    return ControlApi(choice.url, token, choice.ca, choice.context)
 
 
 def segment(text: str) -> str:

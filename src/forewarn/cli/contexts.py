@@ -4,6 +4,13 @@
    read it, and it is replaced as a whole, so that it is never incomplete.
 2. A context's token and CA are only used with its own address.
 3. The name `local` stands for the service on this machine and cannot be redefined.
+4. Flags take precedence over the environment, then the current context, then the local
+   service. The token of a context that a flag names takes precedence over the token in
+   the environment, which may be meant for another service.
+4. Flags take precedence over the environment, the environment over the current context,
+   and that over the local service. The address and the token of a context that a flag
+   names take precedence over the environment together, so that a token meant for
+   another service is not sent.
 """
 
 import json
@@ -11,7 +18,8 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -29,7 +37,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class ServiceContext:
     """A service that commands can be sent to."""
 
     url: str
@@ -38,13 +46,13 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contexts:
+class ServiceContexts:
     """All contexts of a user."""
 
     current: str = LOCAL
-    by_name: Mapping[str, Context] = field(default_factory=dict)
+    by_name: Mapping[str, ServiceContext] = field(default_factory=dict)
 
-    def get(self, name: str) -> Context | None:
+    def get(self, name: str) -> ServiceContext | None:
         """Return the context `name`, or None for the local service."""
         if name == LOCAL:
             return None
@@ -55,7 +63,7 @@ class Contexts:
             raise WrongUsage(f"unknown context {name!r}{hint}")
         return self.by_name[name]
 
-    def with_context(self, name: str, context: Context) -> "Contexts":
+    def with_context(self, name: str, context: ServiceContext) -> "ServiceContexts":
         """Return a copy in which `name` is `context`."""
         if name == LOCAL or not _NAME.fullmatch(name):
             raise WrongUsage(
@@ -64,19 +72,19 @@ class Contexts:
             )
         return replace(self, by_name={**self.by_name, name: context})
 
-    def using(self, name: str) -> "Contexts":
+    def using(self, name: str) -> "ServiceContexts":
         """Return a copy in which `name` is the current context."""
         self.get(name)
         return replace(self, current=name)
 
-    def without(self, name: str) -> "Contexts":
+    def without(self, name: str) -> "ServiceContexts":
         """Return a copy without `name`; if it was current, the local service is."""
         if name == LOCAL:
             raise WrongUsage(f"{LOCAL!r} is built in and cannot be removed")
         self.get(name)
         kept = {key: value for key, value in self.by_name.items() if key != name}
         current = LOCAL if self.current == name else self.current
-        return Contexts(current=current, by_name=kept)
+        return ServiceContexts(current=current, by_name=kept)
 
 
 def path_of(environment: Mapping[str, str]) -> Path:
@@ -90,33 +98,33 @@ def path_of(environment: Mapping[str, str]) -> Path:
     return directory / "forewarn" / "contexts.toml"
 
 
-def load(environment: Mapping[str, str]) -> Contexts:
+def load(environment: Mapping[str, str]) -> ServiceContexts:
     """Read the user's contexts; without a file, there are none."""
     path = path_of(environment)
     if not path.exists():
-        return Contexts()
+        return ServiceContexts()
     plain = toml.load(path, WrongUsage)
     try:
         values = read_table(plain, {"current": read_text, "contexts": _read_contexts})
     except (InvalidInput, InvalidParts) as error:
         raise WrongUsage(f"{path}: {error}") from error
-    contexts = Contexts(by_name=values.get("contexts", {}))
+    contexts = ServiceContexts(by_name=values.get("contexts", {}))
     current = values.get("current", LOCAL)
     known = current == LOCAL or current in contexts.by_name
     return replace(contexts, current=current if known else LOCAL)
 
 
-def _read_contexts(value: object) -> Mapping[str, Context]:
+def _read_contexts(value: object) -> Mapping[str, ServiceContext]:
     names = value if isinstance(value, dict) else {}
     return read_table(value, dict.fromkeys(names, _read_context))
 
 
-def _read_context(value: object) -> Context:
+def _read_context(value: object) -> ServiceContext:
     readers = {"url": _read_address, "token": read_text, "ca": read_text}
     fields = read_table(value, readers)
     if "url" not in fields:
         raise InvalidInput("url is missing")
-    return Context(**fields)
+    return ServiceContext(**fields)
 
 
 def _read_address(value: object) -> str:
@@ -126,7 +134,7 @@ def _read_address(value: object) -> str:
         raise InvalidInput(str(error)) from error
 
 
-def save(contexts: Contexts, environment: Mapping[str, str]) -> Path:
+def save(contexts: ServiceContexts, environment: Mapping[str, str]) -> Path:
     """Write the user's contexts, readable only by the user; return the path."""
     path = path_of(environment)
     try:
@@ -144,7 +152,7 @@ def save(contexts: Contexts, environment: Mapping[str, str]) -> Path:
     return path
 
 
-def _as_toml(contexts: Contexts) -> str:
+def _as_toml(contexts: ServiceContexts) -> str:
     lines = [f"current = {json.dumps(contexts.current)}"]
     for name, context in contexts.by_name.items():
         lines += ["", f"[contexts.{json.dumps(name)}]"]
@@ -153,14 +161,84 @@ def _as_toml(contexts: Contexts) -> str:
     return "\n".join([*lines, ""])
 
 
+# --- the choice of a service -------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceChoice:
+    """The service that a command is sent to, and where each part comes from."""
+
+    context: str | None  # None if no flag, variable or file names one
+    url: str
+    url_source: str
+    token: str | None = field(repr=False)  # None if no token was found
+    token_source: str
+    ca: str | None  # None for this machine's certificate authorities
+
+
+def choose(args: Namespace, environment: Mapping[str, str]) -> ServiceChoice:
+    """Return the service that options, environment and contexts choose."""
+    url, name = _address_and_name(args)
+    contexts = load(environment)
+    chosen = name or (LOCAL if url is not None else contexts.current)
+    context = contexts.get(chosen)
+    place = "the local service" if context is None else f"context {chosen}"
+    service = context or local_context(environment)
+    token_place = token_path(environment) if context is None else place
+    is_named = "context" in args.typed
+    ca = [(args.ca, "--ca"), (service.ca, place)]
+    token = [(args.token, _source("token", args)), (service.token, str(token_place))]
+    found, source = _first(token, swap=is_named and "token" not in args.typed)
+    return ServiceChoice(
+        context=None if context is None else chosen,
+        url=url or service.url,
+        url_source=_source("url", args) if url else place,
+        token=found,
+        token_source=source,
+        ca=_first(ca, swap=is_named and "ca" not in args.typed)[0],
+    )
+
+
+def _address_and_name(args: Namespace) -> tuple[str | None, str | None]:
+    """Return --url and --context, of which at most one is set; flags take precedence
+    over the environment.
+    """
+    url, name = args.url, args.context
+    if url is None or name is None:
+        return url, name
+    is_url_typed, is_name_typed = "url" in args.typed, "context" in args.typed
+    if is_url_typed == is_name_typed:
+        names = [_source("context", args), _source("url", args)]
+        raise WrongUsage(f"{names[0]} and {names[1]} cannot be used together")
+    return (url, None) if is_url_typed else (None, name)
+
+
+def _source(name: str, args: Namespace) -> str:
+    return f"--{name}" if name in args.typed else f"$FOREWARN_{name.upper()}"
+
+
+def _first(
+    candidates: Sequence[tuple[str | None, str]], *, swap: bool
+) -> tuple[str | None, str]:
+    """Return the first value that is set, with its source; `swap` inverts the order."""
+    ordered = [*reversed(candidates)] if swap else candidates
+    stripped = [((value or "").strip(), source) for value, source in ordered]
+    return next((pair for pair in stripped if pair[0]), (None, ordered[-1][1]))
+
+
 # --- the local service -------------------------------------------------------
 
 
-def local_context(environment: Mapping[str, str]) -> Context:
+def local_context(environment: Mapping[str, str]) -> ServiceContext:
     """Return the service on this machine, as its state directory describes it."""
-    directory = state_directory(environment)
-    url = _first_line(directory / "control-url")
-    return Context(url=url or LOCAL_URL, token=_first_line(directory / "token"))
+    url = _first_line(state_directory(environment) / "control-url")
+    token = _first_line(token_path(environment))
+    return ServiceContext(url=url or LOCAL_URL, token=token)
+
+
+def token_path(environment: Mapping[str, str]) -> Path:
+    """Return the path of the local service's admin token."""
+    return state_directory(environment) / "token"
 
 
 def _first_line(path: Path) -> str | None:

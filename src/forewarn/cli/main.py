@@ -61,6 +61,9 @@ AUDIENCES: Mapping[str, Mapping[str, str]] = {
         "notify": "service",
         "store": "service",
     },
+    "set up the command line": {
+        "context": "setup",
+    },
 }
 
 #: Commands and the packages of their modules.

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import chain
 from textwrap import fill
 from typing import NoReturn, TypeAlias
 
@@ -317,7 +318,12 @@ def add_argument(
 
 
 def apply_environment(args: argparse.Namespace) -> None:
-    """Fill in missing options from the environment or their defaults."""
+    """Fill in missing options from the environment or their defaults.
+
+    `typed` becomes the names of the options that the command line contains.
+    """
+    declared = [*chain(*getattr(args, "options", ()))]
+    args.typed = frozenset(option.name for option in declared) & {*vars(args)}
     for exclusive in getattr(args, "options", ()):
         typed = [option for option in exclusive if hasattr(args, option.name)]
         for option in exclusive:

@@ -1,0 +1,1 @@
+"""Set-up commands: contexts, checks and completion."""
