@@ -76,7 +76,7 @@ def sample(read: Callable[[str], object]) -> str:
 # --- commands ----------------------------------------------------------------
 
 #: The variables that commands read: of the connection, the output, a webhook's secret,
-#: and programs that run in a VM. Nothing else comes from the environment.
+#: the service's store, and programs that run in a VM. No other option has a variable.
 VARIABLES = {
     "FOREWARN_URL",
     "FOREWARN_TOKEN",
@@ -87,6 +87,7 @@ VARIABLES = {
     "FOREWARN_ENDPOINT",
     "FOREWARN_AGENT_CONFIG",
     "FOREWARN_AGENT_STATE",
+    "FOREWARN_STORE",
 }
 
 OPTIONS = {

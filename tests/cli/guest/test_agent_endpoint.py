@@ -20,10 +20,8 @@ NAMED, FOUND = f'endpoint = "{A}"\n', "discover = true\n"
         (FOUND, [], {}, None, True),
         (NAMED, ["--discover"], {}, None, True),
         (NAMED, ["--discover"], {"FOREWARN_ENDPOINT": B}, None, True),
-        (NAMED, [], {"FOREWARN_DISCOVER": "yes"}, None, True),
         (FOUND, ["--endpoint", B], {}, B, False),
-        (FOUND, [], {"FOREWARN_ENDPOINT": B}, B, False),
-        (FOUND, [], {"FOREWARN_DISCOVER": "no"}, None, False),
+        (NAMED, [], {"FOREWARN_ENDPOINT": B}, B, False),
     ],
 )
 def test_flags_override_the_environment_which_overrides_the_file(

@@ -267,12 +267,3 @@ def test_wrong_usage_is_reported(
 ) -> None:
     assert main.main(["record", *words]) == 2
     assert sentence in " ".join(capsys.readouterr().err.split())
-
-
-def test_renamed_variable_is_refused_with_its_new_name(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.setenv("FOREWARN_TAPE", "y")
-    assert main.main(["record", "--scrub", "-o", "x"]) == 2
-    sentence = "unknown variable $FOREWARN_TAPE; it is now called $FOREWARN_RECORDING"
-    assert sentence in capsys.readouterr().err

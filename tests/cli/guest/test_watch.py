@@ -167,15 +167,6 @@ def test_variable_for_listing_everything_approves_nothing(monkeypatch: Patch) ->
     assert main.main(["approve"]) == 2
 
 
-def test_all_waiting_events_are_approved_through_its_own_variable(
-    monkeypatch: Patch, capsys: Capture
-) -> None:
-    monkeypatch.setenv("FOREWARN_APPROVE_ALL", "yes")
-    with a_service(respond(EMPTY)) as service:
-        assert main.main(["approve", "--endpoint", service.url]) == 0
-    assert capsys.readouterr().out == "no events to approve\n"
-
-
 def test_closed_connection_is_an_error(capsys: Capture) -> None:
     with a_service(hang_up) as service:
         assert main.main(["approve", "E0", "--endpoint", service.url]) == 1
@@ -227,21 +218,10 @@ def test_a_failed_discovery_ends_with_the_reason(
 
 @pytest.mark.parametrize("command", [["watch"], ["approve", "--all"], ["agent"]])
 def test_discover_and_endpoint_exclude_each_other(
-    capsys: Capture, monkeypatch: Patch, command: list[str]
+    capsys: Capture, command: list[str]
 ) -> None:
     typed = [*command, "--discover", "--endpoint", "http://127.0.0.1:1"]
     assert main.main(typed) == 2
-    assert "--endpoint: not allowed with argument --discover" in capsys.readouterr().err
-    monkeypatch.setenv("FOREWARN_DISCOVER", "yes")
-    monkeypatch.setenv("FOREWARN_ENDPOINT", "http://127.0.0.1:1")
-    assert main.main(command) == 2
-    assert "cannot be used together" in capsys.readouterr().err
-
-
-def test_discovery_switched_off_does_not_exclude_an_endpoint(
-    monkeypatch: Patch,
-) -> None:
-    with a_service(respond(EMPTY)) as service:
-        monkeypatch.setenv("FOREWARN_DISCOVER", "no")
-        monkeypatch.setenv("FOREWARN_ENDPOINT", service.url)
-        assert main.main(["watch", "--once"]) == 0
+    assert (
+        "--endpoint: cannot be used together with --discover" in capsys.readouterr().err
+    )

@@ -56,7 +56,7 @@ def test_immediate_start_is_not_offered_for_approval(
 def test_every_option_reaches_the_service(service: Service, run: Cli) -> None:
     service.respond("POST", "/v1/maintenances", {"maintenances": []}, 201)
     run(
-        "announce FREEZE --vm web-0 web-1 --vm web-2 --not-before 2026-01-01T13:00:00Z"
+        "announce FREEZE --vm web-0,web-1 --vm web-2 --not-before 2026-01-01T13:00:00Z"
         " --duration 9s --description text --source Platform --reason why"
         " --emergency --ignore-blockers --json"
     )
@@ -83,7 +83,7 @@ def test_omitted_options_are_left_to_the_service(service: Service, run: Cli) -> 
 def test_a_preview_announces_nothing(service: Service, run: Cli) -> None:
     maintenance = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
     service.respond("POST", "/v1/maintenances/preview", {"maintenances": [maintenance]})
-    out = run("announce reboot --vm web-0 --preview")
+    out = run("announce reboot --vm web-0 --dry-run")
     assert out.startswith("would be announced: Reboot of web-0, web-1\n  starts  ")
     assert "next" not in out
     assert service.only("POST").path == "/v1/maintenances/preview"
@@ -97,7 +97,7 @@ def test_preview_lists_the_blockers_that_will_block(service: Service, run: Cli) 
     ]
     preview = {"maintenances": [maintenance], "explained": [{"waits": waits}]}
     service.respond("POST", "/v1/maintenances/preview", preview)
-    out = run("announce reboot --vm web-0 --preview")
+    out = run("announce reboot --vm web-0 --dry-run")
     assert "  blocked      others\n" in out
     assert "its time" not in out
 
@@ -111,10 +111,13 @@ def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("reboot", "--vm --host --group"),
-        ("reboot --vm web-0 --host host-a", "not allowed with"),
+        ("reboot", "--vm, --host, --group"),
+        ("reboot --vm web-0 --host host-a", "cannot be used together"),
         ("explode --vm web-0", 'expected one of "Freeze", '),
-        ("reboot --vm web-0 --notice 1m --not-before 2026-01-01T12:00Z", "not allowed"),
+        (
+            "reboot --vm web-0 --notice 1m --not-before 2026-01-01T12:00Z",
+            "cannot be used together",
+        ),
         ("reboot --vm web-0 --not-before 2026-01-01T12:00", "has no time zone"),
         ("reboot --vm web-0 --source moon", 'expected one of "Platform", "User"'),
         ("reboot --vm web-0 --emergency", "requires --reason"),

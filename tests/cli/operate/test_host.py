@@ -187,14 +187,17 @@ def test_refusal_is_shown(service: Service, run: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("maintain", "required: NAME"),
+        ("maintain", "missing NAME"),
         ("maintain host-a --type preempt", 'one of "Freeze", "Reboot", "Redeploy"'),
         ("maintain host-a --emergency", "requires --reason"),
         ("maintain host-a --ignore-blockers", "--ignore-blockers requires --emergency"),
-        ("maintain host-a --notice 1m --not-before 2026-01-01T12:00Z", "not allowed"),
+        (
+            "maintain host-a --notice 1m --not-before 2026-01-01T12:00Z",
+            "cannot be used together",
+        ),
         ("degraded host-a --fails-by tomorrow", "not a duration"),
         ("degraded host-a --fails-by 2026-01-02T00:00", "has no time zone"),
-        ("recovered host-a --duration 5m", "unrecognized arguments"),
+        ("recovered host-a --duration 5m", "unknown option"),
     ],
 )
 def test_wrong_usage_sends_no_request(

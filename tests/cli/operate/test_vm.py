@@ -187,7 +187,7 @@ def test_vm_and_group_may_be_gone_before_the_output_is_complete(
 def test_every_option_reaches_the_service(service: Service, run: Cli) -> None:
     respond_with_maintenance(service, "reimage")
     run(
-        "vm reimage web-0 --not-before 2026-01-01T13:00:00Z --duration 90"
+        "vm reimage web-0 --not-before 2026-01-01T13:00:00Z --duration 90s"
         " --description text --reason why --source PLATFORM --json"
     )
     assert service.only("POST").body == {
@@ -224,10 +224,13 @@ def test_name_is_escaped_in_the_path(service: Service, run: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("restart", "required: NAME"),
-        ("explode web-0", "invalid choice"),
-        ("restart web-0 --source user", "unrecognized arguments"),
-        ("restart web-0 --notice 1m --not-before 2026-01-01T12:00Z", "not allowed"),
+        ("restart", "missing NAME"),
+        ("explode web-0", "unknown command"),
+        ("restart web-0 --source user", "unknown option"),
+        (
+            "restart web-0 --notice 1m --not-before 2026-01-01T12:00Z",
+            "cannot be used together",
+        ),
         ("delete web-0 --notice soon", "not a duration"),
     ],
 )

@@ -40,7 +40,7 @@ def test_harmful_program_fails_with_a_reason(
     assert "ERROR" in captured.out
     assert "Do: Keep the program running as long as the VM runs" in captured.out
     assert re.search(r"^FAILED in \d+ s: 1 error, ", captured.out, re.MULTILINE)
-    assert "step 1 of 10: done: nothing is announced" in captured.err
+    assert "step 1 of 11: done: nothing is announced" in captured.err
 
 
 def test_ignored_rule_does_not_fail(capsys: pytest.CaptureFixture[str]) -> None:

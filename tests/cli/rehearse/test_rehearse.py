@@ -81,15 +81,6 @@ def test_results_are_written_as_requested(tmp_path: Path, capsys: Capture) -> No
     assert (tmp_path / "t.jsonl").read_text() == '{"fact": "Approved"}\n'
 
 
-@pytest.mark.usefixtures("runs")
-def test_result_files_may_be_named_in_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Cli
-) -> None:
-    monkeypatch.setenv("FOREWARN_JUNIT", "r.xml")
-    run("rehearse user-reboot -- handler")
-    assert (tmp_path / "r.xml").exists()
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

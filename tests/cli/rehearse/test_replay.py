@@ -82,7 +82,7 @@ def test_truncated_line_is_skipped_with_a_warning(path: Path, capsys: Capture) -
     [
         ("{recording} --speed 0", 2, "invalid speed '0'"),
         ("{recording} --speed nan", 2, "invalid speed 'nan'"),
-        ("{recording} --once --loop", 2, "not allowed with"),
+        ("{recording} --once --loop", 2, "cannot be used together with"),
         ("{recording} --expect-approval --loop", 2, "cannot be used together"),
         ("{recording} --metadata here", 2, "an address such as 127.0.0.1:"),
         ("{recording} --metadata 192.0.2.1:1", 1, "cannot listen on 192.0.2.1:1: "),

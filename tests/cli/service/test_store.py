@@ -18,7 +18,11 @@ from tests.stores.releases import ADD_RACK, become_newer, largest_file
 
 from forewarn.core.lifecycle.facts import Sight
 from forewarn.service.setup import open_store
-from forewarn.stores import sqlite_copy
+from forewarn.stores import sqlite_copy, tables
+
+#: This release's revision, and the one after it.
+THIS = tables.STAMP
+NEXT = f"{int(THIS) + 1:04}"
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +74,11 @@ def files(folder: Path) -> list[str]:
 _STOPPED = """\
 import os, sys
 from forewarn.cli.main import main
-from forewarn.stores import sqlite_copy
+from forewarn.stores import sqlite_copy, tables
+
+#: This release's revision, and the one after it.
+THIS = tables.STAMP
+NEXT = f"{int(THIS) + 1:04}"
 sqlite_copy.quick_check = lambda copy: os.kill(os.getpid(), int(sys.argv[1]))
 sys.exit(main(sys.argv[2:]))
 """
@@ -86,8 +94,8 @@ def test_current_database_passes_the_check_while_it_is_in_use(
         store.open()
         assert checked(run) == {
             "database": str(file),
-            "revision": "0001",
-            "newest": "0001",
+            "revision": THIS,
+            "newest": THIS,
             "usable": "yes",
             "quick check": "ok",
             "content": "ok",
@@ -99,7 +107,7 @@ def test_older_database_fails_the_check(
 ) -> None:
     become_newer(monkeypatch, tmp_path, ADD_RACK)
     shown = checked(run, code=1)
-    assert (shown["revision"], shown["newest"]) == ("0001", "0002")
+    assert (shown["revision"], shown["newest"]) == (THIS, NEXT)
     assert "no: it was created by an older version of forewarn" in shown["usable"]
 
 
@@ -128,8 +136,8 @@ def test_postgresql_is_checked_without_its_password(
     with closing(open_store(url)):
         assert checked(run) == {
             "database": f"postgresql://forewarn@127.0.0.1:{postgres.port}/forewarn",
-            "revision": "0001",
-            "newest": "0001",
+            "revision": THIS,
+            "newest": THIS,
             "usable": "yes",
             "content": "ok",
         }
@@ -148,9 +156,9 @@ def test_older_database_is_upgraded_once(
 ) -> None:
     become_newer(monkeypatch, tmp_path, ADD_RACK)
     report = run("store upgrade")
-    assert f"upgraded {file} from revision 0001 to 0002" in report
-    assert f"{file}.before-0002" in report
-    assert checked(run)["revision"] == "0002"
+    assert f"upgraded {file} from revision {THIS} to {NEXT}" in report
+    assert f"{file}.before-{NEXT}" in report
+    assert checked(run)["revision"] == NEXT
     assert "nothing to do" in run("store upgrade")
 
 
@@ -165,7 +173,7 @@ def test_older_postgresql_database_is_upgraded(
         become_newer(monkeypatch, tmp_path, ADD_RACK)
         assert "in use" in error_of(run, "upgrade --store", url)
     report = run("store upgrade --store", url)
-    assert report.endswith("from revision 0001 to 0002\n")
+    assert report.endswith(f"from revision {THIS} to {NEXT}\n")
     assert "nothing to do" in run("store upgrade --store", url)
 
 
@@ -176,7 +184,7 @@ def test_database_in_use_is_not_upgraded(
         store.open()
         become_newer(monkeypatch, tmp_path, ADD_RACK)
         assert "in use" in error_of(run, "upgrade")
-    assert checked(run, code=1)["revision"] == "0001"
+    assert checked(run, code=1)["revision"] == THIS
 
 
 def test_upgrade_creates_no_database(tmp_path: Path, run: Cli) -> None:

@@ -64,6 +64,7 @@ NAME = Option(
 _ENDPOINT = Option(
     flag="--endpoint",
     metavar="URL",
+    variable="FOREWARN_ENDPOINT",
     help="address of the metadata service; overrides the configuration file",
 )
 

@@ -22,6 +22,7 @@ from forewarn.cli.options import (
     add_one_of,
 )
 from forewarn.cli.output import (
+    Column,
     fields,
     format_time,
     paragraph,
@@ -63,6 +64,16 @@ _HOOK_FIELDS = ("step", "hook", "outcome", "seconds", "reason")  # in JSON outpu
 _DURATION = re.compile(r"[0-9] (?:d|h|min|s)\b")
 _MIN_ID = 8  # characters of a shortened ID
 _MARGIN = len("  12:15:00  ")
+
+_COLUMNS = (
+    Column(title="EVENT", is_fixed=True),
+    Column(title="TYPE"),
+    Column(title="FIRST SEEN"),
+    Column(title="NOTICE"),
+    Column(title="USED"),
+    Column(title="HOOKS"),
+    Column(title="OUTCOME"),
+)
 
 
 def register(subcommands: Subcommands) -> None:
@@ -167,9 +178,10 @@ def _full_id(given: str, events: Mapping[str, EventSummary]) -> str:
 
 
 def _events_table(summaries: Sequence[EventSummary]) -> str:
-    header = ("EVENT", "TYPE", "FIRST SEEN", "NOTICE", "USED", "HOOKS", "OUTCOME")
     short = _short_ids([summary.id for summary in summaries])
-    return table(header, [(short[summary.id], *_row(summary)) for summary in summaries])
+    return table(
+        _COLUMNS, [(short[summary.id], *_row(summary)) for summary in summaries]
+    )
 
 
 def _short_ids(ids: Sequence[str]) -> Mapping[str, str]:
@@ -183,16 +195,16 @@ def _short_ids(ids: Sequence[str]) -> Mapping[str, str]:
 
 def _row(summary: EventSummary) -> Iterator[str]:
     yield summary.type
-    yield unbroken(format_time(summary.first_at) or "")
+    yield format_time(summary.first_at) or ""
     yield _span(summary.notice)
     yield _span(summary.used)
     ran = len(summary.ran)
-    yield unbroken(f"{ran - len(summary.failed)} of {ran}") if ran else ""
+    yield f"{ran - len(summary.failed)} of {ran}" if ran else ""
     yield ", ".join(_outcome(summary))
 
 
 def _span(seconds: float | None) -> str:
-    return "" if seconds is None else unbroken(format_duration(seconds))
+    return "" if seconds is None else format_duration(seconds)
 
 
 def _outcome(summary: EventSummary) -> Iterator[str]:

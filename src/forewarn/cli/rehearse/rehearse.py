@@ -5,7 +5,13 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from forewarn.cli.extras import server_extra
-from forewarn.cli.options import JSON, Option, Subcommands, add_command
+from forewarn.cli.options import (
+    JSON,
+    Option,
+    Subcommands,
+    add_argument,
+    add_command,
+)
 from forewarn.cli.output import paragraph, table, write, write_json
 from forewarn.cli.rehearse.lint import IGNORE, lint
 from forewarn.cli.rehearse.terminal import (
@@ -35,9 +41,8 @@ _MODES = ("check", "list", "show", "schema", "lint")
 _OPTIONS = (
     Option(
         flag="--check",
-        metavar="FILE",
-        repeated=True,
-        help="check scenario files without playing them",
+        switch=True,
+        help="check one or more scenarios without playing them",
     ),
     Option(flag="--list", switch=True, help="list the bundled scenarios"),
     Option(
@@ -116,11 +121,13 @@ def register(subcommands: Subcommands) -> None:
         common=(JSON,),
     )
     parser.usage = "forewarn rehearse [options] [SCENARIO] [-- COMMAND...]"
-    parser.add_argument(
-        "scenario",
-        nargs="?",
+    add_argument(
+        parser,
+        "scenarios",
+        nargs="*",
         metavar="SCENARIO",
         help="scenario file, or the name of a bundled scenario",
+        names="scenarios",
     )
 
 
@@ -129,7 +136,10 @@ def _rehearse(args: argparse.Namespace) -> int:
     if len(modes) > 1:
         names = " and ".join(f"--{mode}" for mode in modes)
         raise WrongUsage(f"{names} cannot be used together")
-    if modes and (args.scenario or (args.program and modes != ["lint"])):
+    if modes == ["check"] and not args.scenarios:
+        raise WrongUsage("no scenario to check; usage: forewarn rehearse --check FILE")
+    has_scenario = bool(args.scenarios) and modes != ["check"]
+    if modes and (has_scenario or (args.program and modes != ["lint"])):
         raise WrongUsage(
             f"--{modes[0]} does not play a scenario; omit the scenario and the program"
         )
@@ -139,21 +149,14 @@ def _rehearse(args: argparse.Namespace) -> int:
         raise WrongUsage(
             "no program to run; usage: forewarn rehearse SCENARIO -- COMMAND..."
         )
-    if args.lint:
-        return lint(args)
-    if args.scenario is None:
-        raise WrongUsage(
-            "no scenario to play; to list the bundled scenarios, run"
-            " `forewarn rehearse --list`"
-        )
-    return _play(args)
+    return lint(args) if args.lint else _play(args)
 
 
 def _show_scenarios(args: argparse.Namespace) -> int:
     with server_extra("rehearse"):  # the zipapp contains only the in-VM parts
         import forewarn.cli.rehearse.scenarios as scenarios
     if args.check:
-        return scenarios.check(args.check, as_json=bool(args.json))
+        return scenarios.check(args.scenarios, as_json=bool(args.json))
     if args.list:
         return scenarios.list_bundled(as_json=bool(args.json))
     if args.schema:
@@ -162,11 +165,20 @@ def _show_scenarios(args: argparse.Namespace) -> int:
 
 
 def _play(args: argparse.Namespace) -> int:
+    if not args.scenarios:
+        raise WrongUsage(
+            "no scenario to play; to list the bundled scenarios, run"
+            " `forewarn rehearse --list`"
+        )
+    if len(args.scenarios) > 1:
+        raise WrongUsage(
+            f"unexpected argument {args.scenarios[1]!r}; only one scenario is played"
+        )
     with server_extra("rehearse"):
         from forewarn.testing.scenario.parser import load_scenario
         from forewarn.testing.scenario.player import ScenarioRun, play
         from forewarn.testing.scenario.results import as_junit
-    scenario = load_scenario(args.scenario)
+    scenario = load_scenario(args.scenarios[0])
     run = ScenarioRun(
         command=args.program,
         seed=args.seed,

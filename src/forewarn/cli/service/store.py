@@ -48,6 +48,7 @@ _STORE = Option(
     flag="--store",
     metavar="URL",
     help="database; same format as `forewarn serve --store`",
+    variable="FOREWARN_STORE",  # a setting of `serve`: the URL may contain a password
     shown_default="a file in the state directory",
 )
 _MEMORY = "a memory store exists only while its service is running"

@@ -43,9 +43,9 @@ class Cause(StrEnum):
     HOST_FAILURE = "host-failure"
     #: A user requested a restart.
     USER_RESTART = "user-restart"
-    #: A spot VM is evicted.
+    #: A user requested a move to another host.
     USER_REDEPLOY = "user-redeploy"
-    #: A spot VM is reclaimed.
+    #: A spot VM is evicted.
     EVICTION = "eviction"
     #: A VM is deleted.
     SCALE_IN = "scale-in"
