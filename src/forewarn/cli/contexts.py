@@ -4,9 +4,6 @@
    read it, and it is replaced as a whole, so that it is never incomplete.
 2. A context's token and CA are only used with its own address.
 3. The name `local` stands for the service on this machine and cannot be redefined.
-4. Flags take precedence over the environment, then the current context, then the local
-   service. The token of a context that a flag names takes precedence over the token in
-   the environment, which may be meant for another service.
 4. Flags take precedence over the environment, the environment over the current context,
    and that over the local service. The address and the token of a context that a flag
    names take precedence over the environment together, so that a token meant for
