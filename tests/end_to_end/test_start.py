@@ -25,6 +25,15 @@ def test_a_first_start_creates_a_token_that_only_its_owner_can_read(
         assert program.service.request("GET", "/v1/vms").status == 200
 
 
+def test_commands_find_a_service_on_another_port(tmp_path: Path) -> None:
+    with serving(tmp_path, FOREWARN_TOKEN=None) as program:
+        found = run(tmp_path, "fleet", "show", "-o", "name", FOREWARN_TOKEN=None)
+        assert (found.code, found.err) == (0, "")
+        assert "web-0" in found.out.split()
+        program.stop()
+        assert not (tmp_path / "state" / "control-url").exists()
+
+
 def test_a_token_that_others_can_read_causes_a_warning(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     file = tmp_path / "state" / "token"

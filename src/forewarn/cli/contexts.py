@@ -30,6 +30,9 @@ from forewarn.errors import InvalidInput, WrongUsage
 LOCAL = "local"
 LOCAL_URL = "http://127.0.0.1:8255"
 
+#: A file in the state directory with the address of the service that runs there.
+CONTROL_URL = "control-url"
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -228,7 +231,7 @@ def _first(
 
 def local_context(environment: Mapping[str, str]) -> ServiceContext:
     """Return the service on this machine, as its state directory describes it."""
-    url = _first_line(state_directory(environment) / "control-url")
+    url = _first_line(state_directory(environment) / CONTROL_URL)
     token = _first_line(token_path(environment))
     return ServiceContext(url=url or LOCAL_URL, token=token)
 

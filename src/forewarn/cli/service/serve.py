@@ -13,6 +13,7 @@ from threading import Timer
 from typing import NoReturn
 
 from forewarn.cli import options
+from forewarn.cli.contexts import CONTROL_URL
 from forewarn.cli.extras import server_extra
 from forewarn.cli.output import drop_output
 from forewarn.config.load import SettingSources, load
@@ -113,10 +114,12 @@ def _serve(config: Config, *, as_json: bool) -> NoReturn:
             warn_of_short(token)
         with Service(config, token) as service:
             _print_addresses(service.metadata, service.control, as_json=as_json)
+            record = _record_address(config.state_directory, service.control)
             while not stop.wait(_CHECK):
                 if ended := service.ended_threads():
                     _give_up(ended)
             _limit_stop()
+            record.unlink(missing_ok=True)
         _exit(0)  # inside the block, so that further signals are still handled
 
 
@@ -193,6 +196,29 @@ def _print_addresses(metadata: Sequence[str], control: str, *, as_json: bool) ->
             " ".join(text.split()),
             error.strerror,
         )
+
+
+def _record_address(directory: Path, control: str) -> Path:
+    """Write the control plane's address to a file, where commands look for it.
+
+    Keep serving even if writing fails; commands then need --url.
+    """
+    url = control.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    path = directory / CONTROL_URL
+    draft = path.with_name(f"{CONTROL_URL}-{os.getpid()}")
+    try:
+        draft.write_text(f"{url}\n")
+        draft.replace(path)
+    except FileNotFoundError:  # nothing is kept: in-memory store, given token
+        pass
+    except OSError as error:
+        _log.warning(
+            "cannot write %s (%s); commands on this machine need --url %s",
+            path,
+            error.strerror,
+            url,
+        )
+    return path
 
 
 def _start_log(config: Config) -> None:
