@@ -93,6 +93,17 @@ class Snapshot(Protocol):
     def maintenance(self, any_id: str) -> Maintenance | None:
         """Return the maintenance operation with this ID or with an event of this ID."""
 
+    def maintenance_number(self, number: int) -> Maintenance | None:
+        """Return the maintenance operation with this number."""
+
+    def maintenances_like(self, prefix: str) -> Sequence[Maintenance]:
+        """Return at most three maintenance operations whose ID, or the ID of one of
+        whose events, starts with `prefix`.
+        """
+
+    def labels(self, *maintenances: str) -> Mapping[str, str]:
+        """Return labels of maintenance operations, keyed by ID; omit unknown IDs."""
+
     def maintenances_of(self, *events: str) -> Mapping[str, Maintenance]:
         """Return the maintenance of each event, keyed by event ID; omit unknown IDs."""
 

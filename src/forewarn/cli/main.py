@@ -32,12 +32,13 @@ from forewarn.errors import CannotStart, FaultyFile, ForewarnError, TimedOut, Wr
 AUDIENCES: Mapping[str, Mapping[str, str]] = {
     "operate a fleet": {
         "announce": "operate",
+        "maintenance": "operate",
+        "events": "operate",
         "vm": "operate",
         "host": "operate",
         "fleet": "operate",
     },
     "find out what happened": {
-        "events": "operate",
         "journal": "operate",
         "report": "operate",
         "portal": "service",
@@ -171,7 +172,7 @@ def _refuse_unknown_command(words: Sequence[str]) -> None:
     No command is imported.
     """
     first, second = [*words, "", ""][:2]
-    if first == "events" and second in _MOVED_FROM_EVENTS and "maintenance" in COMMANDS:
+    if first == "events" and second in _MOVED_FROM_EVENTS:
         raise WrongUsage(
             f"`forewarn events {second}` is now called `forewarn maintenance {second}`"
         )

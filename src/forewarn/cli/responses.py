@@ -72,6 +72,7 @@ class EventResponse:
     """The event that a maintenance operation causes for a single group."""
 
     id: str | None  # None in a preview
+    maintenance: str | None  # None in a preview
     group: str
     resources: tuple[str, ...]
     status: str | None  # None once it is no longer in the document
@@ -85,7 +86,8 @@ class EventResponse:
 class MaintenanceResponse:
     """A maintenance operation."""
 
-    id: str | None  # None in a preview
+    id: str | None  # such as m-17; None in a preview
+    guid: str | None  # None in a preview
     type: str
     source: str
     cause: str
@@ -107,6 +109,10 @@ class MaintenanceResponse:
         """The number of events that no longer need approval."""
         return sum(1 for item in self.events if item.approved_at or item.status is None)
 
+    def changed_at(self, now: datetime) -> datetime:
+        """Return when it ended, started or will start, whichever is its latest step."""
+        return self.ended_at or self.started_at or self.not_before or now
+
     @property
     def title(self) -> str:
         """The event type, with the host or VMs that it affects."""
@@ -123,6 +129,7 @@ def maintenance_from(plain: object) -> MaintenanceResponse:
     response = object_from(plain)
     return MaintenanceResponse(
         id=response.text("id"),
+        guid=response.text("guid"),
         type=response.text("type") or "",
         source=response.text("source") or "",
         cause=response.text("cause") or "",
@@ -151,6 +158,7 @@ def event_from(plain: object) -> EventResponse:
     response = object_from(plain)
     return EventResponse(
         id=response.text("id"),
+        maintenance=response.text("maintenance"),
         group=response.text("group") or "",
         resources=response.names("resources"),
         status=response.text("status"),

@@ -295,7 +295,7 @@ class Engine:
             due = transaction.due(context.now)
             step = self.decide(transaction, context, groups_of(due), commands.tick)
             if not step.facts and (still := transaction.due(context.now)):
-                names = ", ".join(sorted(maintenance.id for maintenance in still))
+                names = ", ".join(sorted(maintenance.label for maintenance in still))
                 raise RuntimeError(f"{names} became due, but nothing changed")
         return bool(due)
 

@@ -1,5 +1,6 @@
 """Lookup of VMs, hosts, maintenance and events by name or ID; raises `NotFound`."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -7,10 +8,15 @@ from forewarn.core.fleet import VM, fold_name
 from forewarn.core.lifecycle.announcements import Order, running
 from forewarn.core.lifecycle.model import Event, Maintenance, Phase, Slice
 from forewarn.core.lifecycle.policy import is_move
+from forewarn.core.queries.phrases import describe
+from forewarn.core.queries.visibility import shown_maintenance
 from forewarn.errors import InvalidInput, NotFound
+from forewarn.formats import count, join_names
 from forewarn.ports import Snapshot
 
 _PAGE = 1000
+_LABEL = re.compile(r"M-([1-9][0-9]{0,17})")
+_PREFIX = re.compile(r"[0-9A-F][0-9A-F-]{3,35}")
 
 
 def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
@@ -24,32 +30,97 @@ def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
 def find_maintenance(
     snapshot: Snapshot, any_id: str, *, group: str | None = None
 ) -> Maintenance:
-    """Find the maintenance operation with this ID or with an event with this ID.
+    """Find a maintenance operation by its label, its ID, the ID of one of its events,
+    a prefix of these IDs, or the name of a VM, host or group that it affects.
 
-    If `group` is given, raise `NotFound` for maintenance not announced to that group.
+    A name stands for the only operation there that has not ended. If `group` is given,
+    raise `NotFound` for maintenance not announced to that group.
     """
-    maintenance = snapshot.maintenance(any_id.upper())
-    if maintenance is None or not _concerns(maintenance, any_id.upper(), group):
-        raise NotFound(f"maintenance or event {any_id} not found")
-    return maintenance
+    text = any_id.strip().upper()
+    exact = snapshot.maintenance(text)
+    if exact is not None and _has_id(exact, text, group):
+        return exact
+    if match := _LABEL.fullmatch(text):
+        numbered = snapshot.maintenance_number(int(match[1]))
+        if numbered is not None and _events(numbered, group):
+            return numbered
+    like = snapshot.maintenances_like(text) if _PREFIX.fullmatch(text) else ()
+    matches = [item for item in like if _has_id(item, text, group)]
+    named, noun = _live_at(snapshot, any_id.strip(), group)
+    matches = [*{item.id: item for item in (*matches, *named)}.values()]
+    if len(matches) > 1:
+        listed = [
+            f"{item.label} ({describe(shown_maintenance(item, group))})"
+            for item in matches
+        ]
+        raise InvalidInput(f"{any_id} is ambiguous: {join_names(listed, 3)}")
+    if not matches:
+        raise NotFound(
+            f"maintenance or event {any_id} not found"
+            if noun is None
+            else f"{noun} {any_id} has no scheduled or started maintenance"
+        )
+    return matches[0]
 
 
-def _concerns(maintenance: Maintenance, any_id: str, group: str | None) -> bool:
-    own = [event for event in maintenance.events if group in (None, event.group)]
-    return bool(own) and any_id in (maintenance.id, *(event.id for event in own))
+def _events(maintenance: Maintenance, group: str | None) -> Sequence[Event]:
+    return [event for event in maintenance.events if group in (None, event.group)]
+
+
+def _has_id(maintenance: Maintenance, prefix: str, group: str | None) -> bool:
+    own = _events(maintenance, group)
+    ids = [maintenance.id, *(event.id for event in own)]
+    return bool(own) and any(id_.startswith(prefix) for id_ in ids)
+
+
+def _live_at(
+    snapshot: Snapshot, name: str, group: str | None
+) -> tuple[Sequence[Maintenance], str | None]:
+    """Find live maintenance by the name of a VM, host or group; return the noun of what
+    has this name, or None if nothing has it.
+    """
+    part = snapshot.part_of_fleet(vms=[name], hosts=[name], groups=[name])
+    folded = fold_name(name)
+    names: dict[str, set[str]] = {
+        "VM": {vm.name for vm in part.vms.values() if group in (None, vm.group)},
+        "host": {host for host in part.hosts if group is None},
+        "group": {item for item in part.groups if group in (None, item)},
+    }
+    nouns = [noun for noun, known in names.items() if folded in map(fold_name, known)]
+    if not nouns:
+        return (), None
+    groups = {vm.group for vm in part.vms.values()} | {*part.groups}
+    return [
+        item
+        for item in snapshot.slice(sorted(groups)).maintenances.values()
+        if _events(item, group) and folded in map(fold_name, _places(item))
+    ], nouns[0]
+
+
+def _places(maintenance: Maintenance) -> Iterator[str]:
+    """Yield the names of the VMs, groups and host that an operation still affects."""
+    yield from (vm for vm in maintenance.vms if vm not in maintenance.left)
+    yield from maintenance.groups
+    yield from (maintenance.host,) if maintenance.host else ()
 
 
 def find_event(
     snapshot: Snapshot, event_id: str, *, group: str | None = None
 ) -> tuple[Maintenance, Event]:
-    """Find an event and its maintenance, in all groups or only in `group`."""
+    """Find an event and its maintenance, in all groups or only in `group`.
+
+    The ID or name of a maintenance operation stands for its only event.
+    """
     maintenance = find_maintenance(snapshot, event_id, group=group)
-    for event in maintenance.events:
-        if event.id == event_id.upper():
-            return maintenance, event
-    raise NotFound(
-        f"{event_id} is the ID of a maintenance operation; use one of its event IDs"
-    )
+    events = _events(maintenance, group)
+    prefix = event_id.strip().upper()
+    matches = [event for event in events if event.id.startswith(prefix)] or events
+    if len(matches) > 1:
+        raise InvalidInput(
+            f"{event_id} stands for {count(len(matches), 'event')}; use one of their"
+            f" IDs: {join_names([event.id for event in matches], 3)}"
+        )
+    return maintenance, matches[0]
 
 
 def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]:

@@ -222,7 +222,7 @@ class SearchPage:
 def resolve_ids(
     snapshot: Snapshot, search: Search, *, group: str | None = None
 ) -> Search:
-    """Replace event IDs in `search` with maintenance IDs.
+    """Replace what identifies maintenance in `search` with its GUIDs.
 
     If `group` is given, maintenance in other groups is not found.
     """

@@ -52,5 +52,5 @@ def _line(notice: Notice) -> str:
     if maintenance is None:
         return f"{head}: {fact_text(notice.fact)}"
     (line,) = story_of(maintenance, [notice.fact], (), ()).entries
-    text = f"{head}: {maintenance.id}, {describe(maintenance)}: {line.what}"
+    text = f"{head}: {maintenance.label}, {describe(maintenance)}: {line.what}"
     return " ".join(text.split())

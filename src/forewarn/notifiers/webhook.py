@@ -93,7 +93,7 @@ def cloud_event(notice: Notice, source: str) -> Json:
         id=str(notice.position),
         source=source,
         kind=type(notice.fact).__name__,
-        subject=getattr(notice.fact, "maintenance", None),
+        subject=None if notice.maintenance is None else notice.maintenance.label,
         at=notice.fact.at,
         data=_data(notice),
     )
@@ -132,7 +132,7 @@ def _data(notice: Notice) -> Json:
     maintenance = notice.maintenance
     if maintenance is None:
         return {
-            "entry": entry_view(entry),
+            "entry": entry_view(entry, {}),
             "maintenance": None,
             "scheduled_events": [],
         }
@@ -141,7 +141,7 @@ def _data(notice: Notice) -> Json:
         return [sight.vm for sight in notice.sights if sight.event == event]
 
     return {
-        "entry": entry_view(entry),
+        "entry": entry_view(entry, {maintenance.id: maintenance.label}),
         "maintenance": maintenance_view(maintenance, seen_by),
         "scheduled_events": [
             plain_event(scheduled, _VERSION, _VERSION.date_form)

@@ -92,7 +92,7 @@ _LIVE_GROUPS = select(t.involved.c.group, t.involved.c.maintenance).where(
     t.involved.c.live == true()
 )
 _EVENTS = select(t.events.c.id).where(
-    t.events.c.id.in_([sql.p(event) for event in sql.EVENTS])
+    t.events.c.id.in_([sql.p(id_) for id_ in sql.IDS])
 )
 _COUNTS = {
     table.name: select(func.count()).select_from(table)
@@ -191,9 +191,9 @@ def _live_losses(session: StatementRunner) -> Iterator[str]:
 
 def _known_events(session: StatementRunner, events: list[str]) -> set[str]:
     known: set[str] = set()
-    for start in range(0, len(events), len(sql.EVENTS)):
-        named = events[start : start + len(sql.EVENTS)]
-        places = dict(zip_longest(sql.EVENTS, named, fillvalue=""))
+    for start in range(0, len(events), len(sql.IDS)):
+        named = events[start : start + len(sql.IDS)]
+        places = dict(zip_longest(sql.IDS, named, fillvalue=""))
         known |= {str(row[0]) for row in session.rows(_EVENTS, **places)}
     return known
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name
 from forewarn.core.lifecycle.facts import Fact, JournalEntry, Sight
-from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
+from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, label_of
 from forewarn.core.outages import Outage
 from forewarn.core.tokens import Token
 from forewarn.ports import Receipt
@@ -202,6 +202,21 @@ class SqlSnapshot:
         row = row or self._session.row(sql.MAINTENANCE_OF_EVENT, of=any_id)
         return None if row is None else rows.maintenance(row)
 
+    def maintenance_number(self, number: int) -> Maintenance | None:
+        row = self._session.row(sql.MAINTENANCE_NUMBER, of=number)
+        return None if row is None else rows.maintenance(row)
+
+    def maintenances_like(self, prefix: str) -> Sequence[Maintenance]:
+        # IDs contain no character after "~".
+        records = self._session.rows(
+            sql.MAINTENANCES_LIKE, **{"from": prefix, "to": f"{prefix}~"}
+        )
+        return [rows.maintenance(row) for row in records]
+
+    def labels(self, *maintenances: str) -> Mapping[str, str]:
+        records = self._rows_of(sql.NUMBERS, maintenances)
+        return {str(row[0]): label_of(int(str(row[1]))) for row in records}
+
     def maintenances_of(self, *events: str) -> Mapping[str, Maintenance]:
         if len(events) == 1:
             records = self._session.rows(sql.MAINTENANCE_OF_EVENT, of=events[0])
@@ -248,13 +263,13 @@ class SqlSnapshot:
         return sorted(sights, key=lambda sight: (sight.at, sight.vm, sight.event))
 
     def _rows_of(
-        self, statement: sql.Statement, events: Sequence[str]
+        self, statement: sql.Statement, ids: Sequence[str]
     ) -> Sequence[rows.Row]:
-        """Return rows about `events`, with as few queries as possible."""
+        """Return the rows with these IDs, with as few queries as possible."""
         records: list[rows.Row] = []
-        for start in range(0, len(events), len(sql.EVENTS)):
-            named = events[start : start + len(sql.EVENTS)]
-            places = dict(zip_longest(sql.EVENTS, named, fillvalue=""))
+        for start in range(0, len(ids), len(sql.IDS)):
+            named = ids[start : start + len(sql.IDS)]
+            places = dict(zip_longest(sql.IDS, named, fillvalue=""))
             records += self._session.rows(statement, **places)
         return records
 

@@ -14,6 +14,7 @@ from sqlalchemy import (
     false,
     func,
     insert,
+    or_,
     select,
     true,
     update,
@@ -113,6 +114,22 @@ MAINTENANCE_OF_EVENT = (
     .join(t.events, t.events.c.maintenance == t.maintenances.c.id)
     .where(t.events.c.id == p("of"))
 )
+MAINTENANCE_NUMBER = select(*_MAINTENANCE).where(t.maintenances.c.number == p("of"))
+MAINTENANCES_LIKE = (
+    select(*_MAINTENANCE)
+    .where(
+        or_(
+            t.maintenances.c.id.between(p("from"), p("to")),
+            t.maintenances.c.id.in_(
+                select(t.events.c.maintenance).where(
+                    t.events.c.id.between(p("from"), p("to"))
+                )
+            ),
+        )
+    )
+    .order_by(t.maintenances.c.ordinal)
+    .limit(3)
+)
 MAINTENANCES = (
     select(*_MAINTENANCE)
     .where(t.maintenances.c.ordinal > p("after"))
@@ -136,14 +153,17 @@ DUE = (
 SEEN = (
     select(t.seen).where(t.seen.c.event == p("of")).order_by(t.seen.c.at, t.seen.c.vm)
 )
-#: Parameters for event IDs, as many as the maximum number of events per query.
-EVENTS = tuple(f"event{number}" for number in range(100))
+#: Parameters for IDs, as many as the maximum number of IDs per query.
+IDS = tuple(f"id{number}" for number in range(100))
 MAINTENANCES_OF_EVENTS = (
     select(*_MAINTENANCE)
     .join(t.events, t.events.c.maintenance == t.maintenances.c.id)
-    .where(t.events.c.id.in_([p(event) for event in EVENTS]))
+    .where(t.events.c.id.in_([p(id_) for id_ in IDS]))
 )
-SEEN_OF_MANY = select(t.seen).where(t.seen.c.event.in_([p(event) for event in EVENTS]))
+NUMBERS = select(t.maintenances.c.id, t.maintenances.c.number).where(
+    t.maintenances.c.id.in_([p(id_) for id_ in IDS])
+)
+SEEN_OF_MANY = select(t.seen).where(t.seen.c.event.in_([p(id_) for id_ in IDS]))
 OUTAGES = (
     select(t.outages).where(t.outages.c.until > p("after")).order_by(t.outages.c.until)
 )

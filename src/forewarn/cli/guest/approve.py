@@ -1,25 +1,32 @@
 """`forewarn approve`: approve this VM's events, so that they start early."""
 
 import argparse
+from collections.abc import Sequence
 
 from forewarn.cli.guest.watch import DISCOVER, ENDPOINT, connect, describe
-from forewarn.cli.options import JSON, Option, Subcommands, add, add_command
+from forewarn.cli.options import JSON, Option, Subcommands, add_command, add_one_of
 from forewarn.cli.output import write, write_json
 from forewarn.client import Client
 from forewarn.errors import WrongUsage
 from forewarn.formats import clean
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
+_ID_LENGTH = 36  # characters of a GUID
+
 _DESCRIPTION = """\
 Approve this VM's events so that they start early. Run this command in a VM when
 the VM is ready. The command approves either all of the specified events or none
 of them. If an event lists several VMs, approving it starts it for all of them.
-Operators should use `forewarn events approve` instead."""
+Operators should use `forewarn maintenance approve` instead."""
 
-_ALL = Option(
-    flag="--all",
-    switch=True,
-    help="approve all scheduled events",
+_CHOICE = (
+    Option(flag="--all", switch=True, help="approve all scheduled events"),
+    Option(
+        flag="--vm",
+        metavar="NAME",
+        repeated=True,
+        help="approve all scheduled events that list one of these VMs",
+    ),
 )
 
 
@@ -35,23 +42,31 @@ def register(subcommands: Subcommands) -> None:
         options=((ENDPOINT, DISCOVER),),
         common=(JSON,),
     )
-    parser.add_argument("ids", nargs="*", metavar="ID", help="event IDs")
-    add(parser, _ALL)
+    parser.add_argument(
+        "ids",
+        nargs="*",
+        metavar="ID",
+        help="event IDs, or the beginnings of IDs of scheduled events",
+    )
+    add_one_of(parser, *_CHOICE)
 
 
 def approve(args: argparse.Namespace) -> int:
-    """Approve the given events or all scheduled events."""
-    if bool(args.ids) == bool(args.all):
-        raise WrongUsage("specify either event IDs or --all")
+    """Approve the given events or all scheduled events, of all VMs or of some."""
+    if bool(args.ids) == bool(args.all or args.vm):
+        raise WrongUsage("specify either event IDs, --vm NAME or --all")
     with connect(args, patience=0) as client:
-        waiting = _waiting(client) if args.all else ()
-        chosen: list[ScheduledEvent | str] = [*args.ids, *waiting]
+        if all(map(_is_whole, args.ids)) and args.ids:
+            chosen, names = args.ids, args.ids
+        else:
+            waiting = [event for event in _waiting(client) if _is_chosen(event, args)]
+            _refuse_unclear(args.ids, waiting)
+            chosen = [event.id for event in waiting]
+            names = [describe(event, client.now()) for event in waiting]
         if chosen:
             client.approve(*chosen)
-        names = [describe(event, client.now()) for event in waiting] or args.ids
-    ids = [event if isinstance(event, str) else event.id for event in chosen]
     if args.json:
-        write_json({"approved": ids})
+        write_json({"approved": chosen})
     elif not chosen:
         write("no events to approve")
     else:
@@ -59,6 +74,32 @@ def approve(args: argparse.Namespace) -> int:
     return 0
 
 
-def _waiting(client: Client) -> tuple[ScheduledEvent, ...]:
+def _waiting(client: Client) -> Sequence[ScheduledEvent]:
     events = client.document().events
-    return tuple(event for event in events if event.status == EventStatus.SCHEDULED)
+    return [event for event in events if event.status == EventStatus.SCHEDULED]
+
+
+def _is_whole(any_id: str) -> bool:
+    """Return whether this is a whole ID; the service reports whether it is known."""
+    return len(any_id) >= _ID_LENGTH
+
+
+def _is_chosen(event: ScheduledEvent, args: argparse.Namespace) -> bool:
+    if args.ids:
+        return any(_starts(event, any_id) for any_id in args.ids)
+    vms = {name.lower() for name in args.vm or ()}
+    return bool(args.all) or not vms.isdisjoint(map(str.lower, event.resources))
+
+
+def _starts(event: ScheduledEvent, any_id: str) -> bool:
+    return event.id.lower().startswith(any_id.lower())
+
+
+def _refuse_unclear(ids: Sequence[str], waiting: Sequence[ScheduledEvent]) -> None:
+    """Raise `WrongUsage` if an ID identifies no scheduled event, or several."""
+    for any_id in ids:
+        matches = [event.id for event in waiting if _starts(event, any_id)]
+        if not matches:
+            raise WrongUsage(f"no scheduled event has an ID that starts with {any_id}")
+        if len(matches) > 1:
+            raise WrongUsage(f"{any_id} is ambiguous: {', '.join(matches)}")

@@ -224,17 +224,17 @@ def next_steps(maintenances: Sequence[MaintenanceResponse]) -> Iterator[str]:
     maintenance = maintenances[0]
     scheduled = maintenance.phase == "SCHEDULED"
     yield "next:"
-    yield f"  forewarn events show {maintenance.id}"
+    yield f"  forewarn maintenance show {maintenance.id}"
     if scheduled:
-        yield f"  forewarn events explain {maintenance.id}"
-        yield f"  forewarn events approve {maintenance.id}"
+        yield f"  forewarn maintenance explain {maintenance.id}"
+        yield f"  forewarn maintenance approve {maintenance.id}"
         if maintenance.cause == "degraded":
             yield from (f"  forewarn vm redeploy {vm}" for vm in maintenance.vms[:1])
     if maintenance.cause in _HOST_CAUSES:
         yield f"  forewarn host recovered {maintenance.host}"
     else:
         verb = "cancel" if scheduled else "complete"
-        yield f"  forewarn events {verb} {maintenance.id}"
+        yield f"  forewarn maintenance {verb} {maintenance.id}"
     yield "  forewarn journal --follow"
 
 

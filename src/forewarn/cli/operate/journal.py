@@ -212,7 +212,7 @@ def _describe(entry: JsonObject) -> str:
         format_time(entry.time("at")) or "",
         f"{entry.text('by') or _SERVICE:10}",
         entry.text("fact") or "?",
-        entry.text("event") or entry.text("maintenance"),
+        entry.text("maintenance") or "",
         entry.text("text"),
     ]
     return paragraph("  ".join(part for part in parts if part), indent=7)

@@ -310,14 +310,16 @@ def possible_commands(maintenance: Maintenance) -> tuple[PossibleCommand, ...]:
 
 def _refuse_if_over(maintenance: Maintenance, what: str) -> None:
     if not maintenance.phase.is_live:
-        raise TooLate(f"{maintenance.id} is {maintenance.phase}; it cannot be {what}")
+        raise TooLate(
+            f"{maintenance.label} is {maintenance.phase}; it cannot be {what}"
+        )
 
 
 def _refuse_unless_stuck(maintenance: Maintenance, what: str) -> None:
     if maintenance.phase is not Phase.STARTED:
         raise TooLate(
-            f"{maintenance.id} is {maintenance.phase}; {what} requires a maintenance"
+            f"{maintenance.label} is {maintenance.phase}; {what} requires a maintenance"
             " operation that has started and is stuck"
         )
     if maintenance.stuck_since is None:
-        raise TooLate(f"{maintenance.id} is not stuck, which {what} requires")
+        raise TooLate(f"{maintenance.label} is not stuck, which {what} requires")

@@ -123,14 +123,16 @@ def consequences(step: Step) -> Iterator[str]:
     for fact in step.facts:
         if isinstance(fact, VmsLeft):
             gone = join_names(fact.vms)
-            yield f"maintenance {fact.maintenance} no longer affects {gone}"
+            label = step.slice.maintenance(fact.maintenance).label
+            yield f"{label} no longer affects {gone}"
         elif isinstance(fact, Withdrawn):
             yield (
                 f"event {fact.event} of group {fact.group} is withdrawn: all its VMs"
                 " have left"
             )
         elif isinstance(fact, Canceled) and fact.by is None:
-            yield f"maintenance {fact.maintenance} is canceled: {fact.reason}"
+            label = step.slice.maintenance(fact.maintenance).label
+            yield f"{label} is canceled: {fact.reason}"
 
 
 def _without_busy(slice_: Slice, changes: Difference) -> Difference:
@@ -226,6 +228,6 @@ def _refuse_if_announced_for(slice_: Slice, host: Host) -> None:
 
 
 def _refuse(listing: Iterable[Maintenance], what: str) -> None:
-    ids = ", ".join(sorted(maintenance.id for maintenance in listing))
+    ids = ", ".join(sorted(maintenance.label for maintenance in listing))
     if ids:
         raise InUse(f"{what} while maintenance is announced for it: {ids}")

@@ -86,6 +86,11 @@ class Event:
     disabled: bool = field(default=False, metadata={FORMERLY: "silent"})
 
 
+def label_of(number: int) -> str:
+    """Return the short ID of the maintenance operation with this number."""
+    return f"m-{number}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
     """One maintenance operation on the fleet."""
@@ -124,7 +129,7 @@ class Maintenance:
     @property
     def label(self) -> str:
         """The short ID, which people and the API use."""
-        return f"m-{self.number}" if self.number else self.id
+        return label_of(self.number) if self.number else self.id
 
     @property
     def live_events(self) -> tuple[Event, ...]:

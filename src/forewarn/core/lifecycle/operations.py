@@ -180,7 +180,7 @@ def _first(maintenance: Maintenance) -> str:
         else (f"started at {iso8601(since)}", "complete")
     )
     return (
-        f"{maintenance.type} {maintenance.id}, {when}; wait until it has ended, or"
+        f"{maintenance.type} {maintenance.label}, {when}; wait until it has ended, or"
         f" have an operator {verb} it"
     )
 

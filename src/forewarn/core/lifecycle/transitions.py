@@ -86,7 +86,7 @@ def _changed(
 
 def _move(maintenance: Maintenance, to: Phase, at: datetime) -> Maintenance:
     if to not in TRANSITIONS[maintenance.phase]:
-        raise TooLate(f"{maintenance.id} is {maintenance.phase}; it cannot be {to}")
+        raise TooLate(f"{maintenance.label} is {maintenance.phase}; it cannot be {to}")
     if to is Phase.STARTED:
         return replace(maintenance, phase=to, started_at=at)
     return replace(maintenance, phase=to, ended_at=at, stuck_since=None)

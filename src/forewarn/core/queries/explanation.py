@@ -264,7 +264,7 @@ def _approvals(
         groups = tuple(dict.fromkeys(event.group for event in own))
         remedies = (
             _approval(slice_, maintenance, own),
-            *_by_command("approve", maintenance.id),
+            *_by_command("approve", maintenance),
         )
         text = f"Waiting for approval from {_groups(groups)}."
         yield _constant(replace(wait, text=text, groups=groups, unblocked_by=remedies))
@@ -323,7 +323,7 @@ def _blocked(
         rule=blocker.kind,
         text="",
         groups=(blocker.group,),
-        maintenance=None if is_preview_id(holding.id) else holding.id,
+        maintenance=None if is_preview_id(holding.id) else holding.label,
         since=max(holding.started_at or holding.announced_at, maintenance.announced_at),
         until=blocker.opens_at,
         unblocked_by=_remedies(slice_, blocker.kind, holding),
@@ -331,7 +331,7 @@ def _blocked(
     if blocker.kind in ("move", "update-domain") and not holding.to_do:
         wait = replace(wait, until=policy.ends_at(holding, rules))
     if blocker.kind == "update-domain" and policy.is_requested(holding):
-        complete = _by_command("complete", holding.id)
+        complete = _by_command("complete", holding)
         wait = replace(wait, held_by=blocker.group, unblocked_by=complete)
     if blocker.kind == "move" and maintenance.cause is Cause.DEGRADED:
         # The move may have nothing left to do by then, so it might never start.
@@ -348,18 +348,19 @@ def _remedies(slice_: Slice, rule: str, holding: Maintenance) -> tuple[Remedy, .
     """Return the remedies that end the wait for `holding`."""
     if rule == "terminate-coupling":
         by_vm = _approval(slice_, holding, holding.events[:1])
-        return (by_vm, *_by_command("approve", holding.id))
+        return (by_vm, *_by_command("approve", holding))
     if rule != "queue" and holding.to_do and holding.stuck_since is not None:
-        retry, close = (_by_command(verb, holding.id) for verb in ("retry", "close"))
+        retry, close = (_by_command(verb, holding) for verb in ("retry", "close"))
         return (*retry, *close)
     return (_END,)
 
 
-def _by_command(verb: str, any_id: str) -> tuple[Remedy, ...]:
-    """Return an operator command as a remedy, or no remedy for a placeholder ID."""
-    if is_preview_id(any_id):
+def _by_command(verb: str, maintenance: Maintenance) -> tuple[Remedy, ...]:
+    """Return an operator command as a remedy, or no remedy in a dry run."""
+    if is_preview_id(maintenance.id):
         return ()
-    return (Remedy(text=_VERBS[verb], command=f"forewarn events {verb} {any_id}"),)
+    command = f"forewarn maintenance {verb} {maintenance.label}"
+    return (Remedy(text=_VERBS[verb], command=command),)
 
 
 def _with_state(holding: Maintenance, shown: Maintenance) -> str:
@@ -459,7 +460,7 @@ def _after_start(
 
 def _work(maintenance: Maintenance, rules: Rules, failure: str) -> WaitReason:
     to_do = join_names(maintenance.to_do)
-    complete = _by_command("complete", maintenance.id)
+    complete = _by_command("complete", maintenance)
     if maintenance.stuck_since is None:
         return WaitReason(
             kind=WaitKind.WORK,
@@ -470,7 +471,7 @@ def _work(maintenance: Maintenance, rules: Rules, failure: str) -> WaitReason:
     cause = failure.rstrip(".")
     report = f" Reason: {cause}." if cause else ""
     again = Remedy(text="an automatic retry succeeds")
-    commands = [_by_command(verb, maintenance.id) for verb in ("retry", "close")]
+    commands = [_by_command(verb, maintenance) for verb in ("retry", "close")]
     return WaitReason(
         kind=WaitKind.WORK,
         text=f"Stuck: the driver failed on {to_do}.{report}",
@@ -492,7 +493,7 @@ def _failure(maintenance: Maintenance) -> WaitReason:
             text="report the host as recovered",
             command=f"forewarn host recovered {host}",
         )
-        remedies = (recovered, *_by_command("complete", maintenance.id))
+        remedies = (recovered, *_by_command("complete", maintenance))
     return WaitReason(
         kind=WaitKind.WORK,
         text=f"Waiting for {f'host {host}' if host else 'its host'} to recover.",
@@ -545,7 +546,7 @@ def _will_wait(group: str, first: Maintenance) -> _Draft:
             rule="update-domain",
             text="",
             groups=(group,),
-            maintenance=None if is_preview_id(first.id) else first.id,
+            maintenance=None if is_preview_id(first.id) else first.label,
             since=None,
             unblocked_by=(_END,),
         ),

@@ -334,7 +334,7 @@ class _Tally:
         if notice.is_broken and len(self.broken) < MOST_BROKEN:
             self.broken.append(
                 BrokenPromise(
-                    maintenance=one.id,
+                    maintenance=one.label,
                     type=one.type,
                     groups=notice.unapproved,
                     started_at=started,
@@ -353,7 +353,7 @@ class _Tally:
             self.unseen.append(
                 UnseenEvent(
                     event=event.id,
-                    maintenance=one.id,
+                    maintenance=one.label,
                     type=one.type,
                     group=event.group,
                     started_at=started,

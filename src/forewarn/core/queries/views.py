@@ -1,13 +1,13 @@
 """JSON views of core objects, for the API and for notifications."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 
 from forewarn.core import fleet_file
 from forewarn.core.fleet import VM, Group, Host
 from forewarn.core.lifecycle.document import STATUS
-from forewarn.core.lifecycle.facts import JournalEntry
+from forewarn.core.lifecycle.facts import Fact, JournalEntry
 from forewarn.core.lifecycle.model import Event, Maintenance
 from forewarn.core.queries.phrases import fact_text
 from forewarn.core.serialization import Forms, to_plain
@@ -43,7 +43,8 @@ def maintenance_view(
 ) -> Json:
     """Return the JSON view of a maintenance operation with its events."""
     return {
-        "id": maintenance.id,
+        "id": maintenance.label,
+        "guid": maintenance.id,
         "type": maintenance.type.value,
         "source": maintenance.source.value,
         "cause": maintenance.cause.value,
@@ -70,7 +71,7 @@ def event_view(maintenance: Maintenance, event: Event, seen_by: SeenBy) -> Json:
     status = STATUS.get(maintenance.phase) if is_there else None
     return {
         "id": event.id,
-        "maintenance": maintenance.id,
+        "maintenance": maintenance.label,
         "group": event.group,
         "resources": [*event.resources],
         "status": None if status is None else status.value,
@@ -83,8 +84,11 @@ def event_view(maintenance: Maintenance, event: Event, seen_by: SeenBy) -> Json:
     }
 
 
-def entry_view(entry: JournalEntry) -> Json:
-    """Return the JSON view of a journal entry."""
+def entry_view(entry: JournalEntry, labels: Mapping[str, str]) -> Json:
+    """Return the JSON view of a journal entry.
+
+    `labels` contains the label of the maintenance operation that the entry is about.
+    """
     fact = entry.fact
     always: Json = {
         "position": entry.position,
@@ -93,10 +97,18 @@ def entry_view(entry: JournalEntry) -> Json:
         "text": fact_text(fact),
         **dict.fromkeys(_ENTRY),
     }
-    return always | {
+    view = always | {
         field.name: to_plain(getattr(fact, field.name), _FORMS)
         for field in fields(fact)
     }
+    guid = maintenance_of(fact)
+    return view if guid is None else {**view, "maintenance": labels.get(guid, guid)}
+
+
+def maintenance_of(fact: Fact) -> str | None:
+    """Return the GUID of the maintenance operation that a fact is about, if any."""
+    guid: str | None = getattr(fact, "maintenance", None)
+    return guid
 
 
 _FORMS: Forms = {

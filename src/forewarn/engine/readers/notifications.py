@@ -18,6 +18,7 @@ from threading import Lock
 from forewarn.core.fleet import fold_name
 from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.queries.search import concerned, fold_names
+from forewarn.core.queries.views import maintenance_of
 from forewarn.engine.readers.follower import LONGEST_WAIT, Follower, doubled_pause
 from forewarn.engine.write_queue import WriteQueue, WriteRank
 from forewarn.errors import ForewarnError, Unavailable
@@ -209,7 +210,7 @@ class Delivery:
         """Build the notice for `entry`; return None if the target does not want it."""
         if type(entry.fact).__name__ not in self.target.facts:
             return None
-        about: str | None = getattr(entry.fact, "maintenance", None)
+        about = maintenance_of(entry.fact)
         with self._store.snapshot() as snapshot:
             if not self._is_concerned(entry, snapshot):
                 return None

@@ -222,12 +222,15 @@ def announced_view(announced: Sequence[Maintenance]) -> Json:
 
 def preview_view(maintenance: Maintenance) -> Json:
     """Return a previewed maintenance operation as JSON, without IDs."""
-    nameless = {"id": None, "maintenance": None}
     events = [
-        {**event_view(maintenance, event, seen_by_nobody), **nameless}
+        {
+            **event_view(maintenance, event, seen_by_nobody),
+            "id": None,
+            "maintenance": None,
+        }
         for event in maintenance.events
     ]
-    return {**maintenance_view(maintenance), "id": None, "events": events}
+    return {**maintenance_view(maintenance), "id": None, "guid": None, "events": events}
 
 
 def applied_view(applied: FleetApplied) -> Json:
@@ -425,6 +428,7 @@ class MaintenanceView(View):
     """A maintenance with its events."""
 
     id: str
+    guid: str
     type: EventType
     source: EventSource
     cause: Cause
@@ -455,6 +459,7 @@ class _PreviewEventView(EventView):
 
 class _PreviewMaintenanceView(MaintenanceView):
     id: None  # type: ignore[assignment]
+    guid: None  # type: ignore[assignment]
     events: list[_PreviewEventView]  # type: ignore[assignment]
 
 

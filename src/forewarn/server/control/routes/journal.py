@@ -20,11 +20,11 @@ from pydantic import Field, WithJsonSchema
 
 from forewarn.configfile.values import at
 from forewarn.core.health import Health
+from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.queries.report import MonthlyReport, month_named
 from forewarn.core.queries.search import Search, fact_kind, fold_names
-from forewarn.core.queries.views import Json, entry_view
+from forewarn.core.queries.views import Json, entry_view, maintenance_of
 from forewarn.engine.queries import (
-    SearchPage,
     find_entries,
     find_newest_entries,
     report_on,
@@ -32,6 +32,7 @@ from forewarn.engine.queries import (
 )
 from forewarn.engine.tokens import TokenHolder
 from forewarn.formats import count
+from forewarn.ports import Snapshot
 from forewarn.server.control import models as m
 from forewarn.server.control.auth.token_limits import LimitedToken
 from forewarn.server.control.context import (
@@ -88,7 +89,10 @@ _By = Annotated[_Names, _repeatable("entries caused by this token or VM")]
 _Fact = Annotated[_Names, _repeatable("entries that record this kind of fact")]
 _Maintenance = Annotated[
     _Names,
-    _repeatable("entries about the maintenance operation with this ID or event ID"),
+    _repeatable(
+        "entries about the maintenance operation with this ID, with an event with this"
+        " ID, or with the only live operation that affects this VM, host or group"
+    ),
 ]
 _Since = Annotated[
     str | None,
@@ -107,13 +111,13 @@ async def _search(
     fact: _Fact = None,
     maintenance: _Maintenance = None,
 ) -> Search:
-    """Return the search without its times; `maintenance` may contain event IDs."""
+    """Return the search without its times; `maintenance` is not resolved."""
     return Search(
         groups=fold_names(group or ()),
         vms=fold_names(vm or ()),
         by=fold_names(by or ()),
         kinds=frozenset(map(fact_kind, fact or ())),
-        maintenances=frozenset(any_id.upper() for any_id in maintenance or ()),
+        maintenances=frozenset(maintenance or ()),
     )
 
 
@@ -190,8 +194,9 @@ def read_journal(
             result = find_entries(
                 snapshot, resolved, after=parse_number(after), limit=limit, group=group
             )
+        items = _views(snapshot, result.entries)
     return {
-        "items": [entry_view(entry) for entry in result.entries],
+        "items": items,
         "next": result.position if result.has_more else None,
     }
 
@@ -229,7 +234,8 @@ def stream(
                 group=by.group,
                 max_reads=_STEP,
             )
-        return _text(found, after), found.position
+            views = _views(snapshot, found.entries)
+        return _text(views, after, found.position), found.position
 
     async def read_in_turn(after: int) -> tuple[str, int] | None:
         async with services.work_slots.slot(by):
@@ -410,13 +416,18 @@ async def _follow(
         streams.leave(bell)
 
 
-def _text(page: SearchPage, position: int) -> str:
-    """Return the page as event text, including the position where clients resume."""
+def _text(views: Sequence[Json], position: object, end: int) -> str:
+    """Return entries as event text, including the position where clients resume."""
     texts = []
-    for entry in page.entries:
-        view, position = entry_view(entry), entry.position
-        data = json.dumps(view)
+    for view in views:
+        position, data = view["position"], json.dumps(view)
         texts.append(f"id: {position}\nevent: {view['fact']}\ndata: {data}\n\n")
-    if page.position > position:
-        texts.append(f"id: {page.position}\n\n")
+    if position != end:
+        texts.append(f"id: {end}\n\n")
     return "".join(texts)
+
+
+def _views(snapshot: Snapshot, entries: Sequence[JournalEntry]) -> list[Json]:
+    guids = {maintenance_of(entry.fact) for entry in entries} - {None}
+    labels = snapshot.labels(*map(str, guids))
+    return [entry_view(entry, labels) for entry in entries]

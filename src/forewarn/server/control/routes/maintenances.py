@@ -88,7 +88,11 @@ def list_maintenances(
 
 @router.get("/v1/maintenances/{id}", response_model=m.MaintenanceView)
 def get_maintenance(services: ServicesDep, by: Caller, id: str) -> Json:
-    """Show a maintenance operation by its own ID or the ID of one of its events."""
+    """Show a maintenance operation.
+
+    `id` is its own ID, the ID of one of its events, a prefix of these IDs, or the name
+    of a VM, host or group that it affects, if no other live operation affects it.
+    """
     services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
         return _view(find_for(by, snapshot, id), snapshot)
@@ -174,12 +178,14 @@ def get_event(services: ServicesDep, by: Caller, id: str) -> Json:
 def approve(services: ServicesDep, write: Write, id: str) -> Json:
     """Approve an event as an operator, or with a token of the event's group."""
 
-    def view(maintenance: Maintenance, snapshot: Snapshot) -> Json:
-        return event_view(
-            maintenance, maintenance.event(id.upper()), _seen_by(snapshot)
-        )
+    group = write.holder.group
+    with services.engine.store.snapshot() as before:
+        _, event = find_event(before, id, group=group)
 
-    command = partial(services.engine.approve, id, group=write.holder.group)
+    def view(maintenance: Maintenance, snapshot: Snapshot) -> Json:
+        return event_view(maintenance, maintenance.event(event.id), _seen_by(snapshot))
+
+    command = partial(services.engine.approve, event.id, group=group)
     return _run(services, write, command, view)
 
 

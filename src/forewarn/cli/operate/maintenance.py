@@ -1,0 +1,538 @@
+"""`forewarn maintenance`: list, explain, wait for and change maintenance operations."""
+
+import argparse
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from forewarn.cli.api import ControlApi, api_of, segment
+from forewarn.cli.operate import wait
+from forewarn.cli.operate.announce import REASON
+from forewarn.cli.options import (
+    FORMATS,
+    WATCH,
+    Option,
+    Subcommands,
+    add_argument,
+    add_command,
+    add_noun,
+)
+from forewarn.cli.output import (
+    Column,
+    Styled,
+    fields,
+    format_distance,
+    format_duration,
+    format_time,
+    format_when,
+    paragraph,
+    table,
+    unbroken,
+    write_error,
+    write_response,
+)
+from forewarn.cli.responses import (
+    EventResponse,
+    JsonObject,
+    MaintenanceResponse,
+    describe_target,
+    event_from,
+    maintenance_from,
+    object_from,
+)
+from forewarn.errors import ForewarnError, NotFound, Refused, WrongUsage
+from forewarn.formats import join_names
+
+#: Phases of maintenance operations that have not ended.
+LIVE = ("SCHEDULED", "STARTED")
+
+_COMMAND = re.compile(r"`[^`]*`")
+_MARGIN = len("  12:15:00  ")
+_UNKNOWN_START = "The start time is unknown while the operation is blocked."
+_ID = (
+    "ID, such as m-17, or the name of an affected VM, host or group; an event ID or the"
+    " beginning of one also works"
+)
+
+_LIST = """\
+List scheduled and started maintenance operations. WHEN shows when an operation
+will start at the latest, has started, or has ended. With -o wide, the list also
+shows exact times, causes and groups."""
+
+_WAIT = """\
+Wait until a maintenance operation has started, completed or been canceled. The
+exit code is 0 if it has, 1 if that can no longer happen, and 3 if the time limit
+is reached first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verb:
+    """A command that acts on maintenance operations."""
+
+    summary: str
+    description: str
+    options: tuple[Option, ...] = ()
+
+
+_VERBS: Mapping[str, _Verb] = {
+    "approve": _Verb(
+        summary="approve events so that operations start early",
+        description="Approve events on behalf of their VMs. If ID identifies an event"
+        " or a VM, approve only the events that it names; otherwise, approve all events"
+        " of the operation. Once all of an operation's events are approved, the"
+        " operation starts unless it is blocked.",
+    ),
+    "cancel": _Verb(
+        summary="cancel operations before they start",
+        description="Cancel maintenance operations that have not started. After an"
+        " operation starts, it can only be completed or closed.",
+        options=(REASON,),
+    ),
+    "complete": _Verb(
+        summary="mark started operations as done",
+        description="Mark started maintenance operations as done, even if their"
+        " duration has not elapsed. Their events disappear after they have been shown"
+        " for the minimum time.",
+    ),
+    "retry": _Verb(
+        summary="run the driver again for stuck operations",
+        description="Run the driver again to finish the work of stuck maintenance"
+        " operations.",
+    ),
+    "close": _Verb(
+        summary="give up on stuck operations",
+        description="Give up on stuck maintenance operations and close them as FAILED."
+        " Their events disappear.",
+        options=(REASON,),
+    ),
+}
+
+_FILTERS = (
+    Option(flag="--all", switch=True, help="include operations that have ended"),
+    Option(
+        flag="--vm",
+        metavar="NAME",
+        repeated=True,
+        names="vms",
+        help="list only operations that affect these VMs",
+    ),
+    Option(
+        flag="--host",
+        metavar="NAME",
+        repeated=True,
+        names="hosts",
+        help="list only operations on these hosts",
+    ),
+    Option(
+        flag="--group",
+        metavar="NAME",
+        repeated=True,
+        names="groups",
+        help="list only operations that affect these groups",
+    ),
+    WATCH,
+)
+
+
+def register(subcommands: Subcommands) -> None:
+    """Add `maintenance list`, `show`, `explain`, `wait`, `approve` and the others."""
+    commands = add_noun(
+        subcommands,
+        "maintenance",
+        summary="list, explain and change maintenance operations (short: mnt)",
+        example="forewarn maintenance list",
+    )
+    add_command(
+        commands,
+        "list",
+        _list,
+        summary="list scheduled and started operations",
+        description=_LIST,
+        example="forewarn maintenance list --watch",
+        options=_FILTERS,
+        formats=FORMATS,
+    )
+    for name, run, summary, description, options in (
+        (
+            "show",
+            _show,
+            "show the details and history of an operation",
+            "Show a maintenance operation: its events, which VMs have seen them, who"
+            " approved them, and what has happened since the announcement. Without ID,"
+            " show the only operation that has not ended.",
+            (WATCH,),
+        ),
+        (
+            "explain",
+            _explain,
+            "explain what an operation is waiting for",
+            "Explain what a maintenance operation is waiting for, how long it has been"
+            " waiting, when the wait ends, and how to unblock it. Without ID, explain"
+            " the only operation that has not ended.",
+            (WATCH,),
+        ),
+        (
+            "wait",
+            _wait,
+            "wait until an operation starts or ends",
+            _WAIT,
+            wait.OPTIONS,
+        ),
+    ):
+        parser = add_command(
+            commands,
+            name,
+            run,
+            summary=summary,
+            description=description,
+            example=f"forewarn maintenance {name} "
+            + ("m-17 --for completed --timeout 30m" if name == "wait" else "m-17"),
+            options=options,
+        )
+        add_argument(
+            parser, "id", metavar="ID", help=_ID, nargs="?", names="maintenances"
+        )
+    for name, verb in _VERBS.items():
+        parser = add_command(
+            commands,
+            name,
+            _approve if name == "approve" else _change,
+            summary=verb.summary,
+            description=verb.description,
+            example=f"forewarn maintenance {name} m-17",
+            options=verb.options,
+            formats=("table", "json", "yaml", "name"),
+        )
+        add_argument(
+            parser, "ids", metavar="ID", help=_ID, nargs="+", names="maintenances"
+        )
+
+
+# --- commands ----------------------------------------------------------------
+
+
+def _list(args: argparse.Namespace) -> int:
+    api = api_of(args)
+    phases = () if args.all else [("phase", phase) for phase in LIVE]
+    items = [
+        item
+        for item in api.items("/v1/maintenances", phases)
+        if _is_wanted(maintenance_from(item), args)
+    ]
+    kind = "maintenance" if args.all else "scheduled or started maintenance"
+    names = (maintenance_from(item).id for item in items)
+    lines = _list_lines(items, f"no {kind} operations", args, api)
+    return write_response(args, items, lines, names)
+
+
+def _is_wanted(maintenance: MaintenanceResponse, args: argparse.Namespace) -> bool:
+    return all(
+        wanted is None or any(name.lower() in map(str.lower, names) for name in wanted)
+        for wanted, names in (
+            (args.vm, maintenance.vms),
+            (args.host, filter(None, [maintenance.host])),
+            (args.group, [event.group for event in maintenance.events]),
+        )
+    )
+
+
+def _show(args: argparse.Namespace) -> int:
+    api = api_of(args)
+    path = path_of(api, args.id)
+    plain = api.request("GET", path)
+    return write_response(args, plain, _show_lines(plain, path, api))
+
+
+def _explain(args: argparse.Namespace) -> int:
+    api = api_of(args)
+    plain = api.request("GET", f"{path_of(api, args.id)}/explain")
+    return write_response(args, plain, _explanation_lines(plain, api))
+
+
+def _wait(args: argparse.Namespace) -> int:
+    api = api_of(args)
+    plain = wait.wait_for(api, path_of(api, args.id), args)
+    maintenance = maintenance_from(plain)
+    return write_response(args, plain, _state_lines(maintenance), [maintenance.id])
+
+
+def path_of(api: ControlApi, any_id: str | None) -> str:
+    """Return the path of an operation; without an ID, that of the only live one."""
+    if any_id is None:
+        phases = [("phase", phase) for phase in LIVE]
+        live = [
+            maintenance_from(item) for item in api.items("/v1/maintenances", phases)
+        ]
+        if not live:
+            raise NotFound("no scheduled or started maintenance operations")
+        if len(live) > 1:
+            ids = join_names([item.id or "" for item in live])
+            raise WrongUsage(
+                f"specify one of {len(live)} scheduled or started operations ({ids});"
+                " `forewarn maintenance list` lists them"
+            )
+        any_id = live[0].id or ""
+    return f"/v1/maintenances/{segment(any_id)}"
+
+
+def _approve(args: argparse.Namespace) -> int:
+    """Approve events, each by its own ID."""
+
+    def approve(api: ControlApi, any_id: str, path: str) -> Sequence[object]:
+        maintenance = maintenance_from(api.request("GET", path))
+        return [
+            api.request("POST", f"/v1/events/{segment(event.id or '')}/approve")
+            for event in _chosen(maintenance.events, any_id)
+        ]
+
+    return _each(args, approve, _approved_lines)
+
+
+def _change(args: argparse.Namespace) -> int:
+    """Cancel, complete, retry or close maintenance operations."""
+    verb: str = args.maintenance_command
+    reason: str | None = getattr(args, "reason", None)
+    body = {} if reason is None else {"reason": reason}
+
+    def change(api: ControlApi, any_id: str, path: str) -> Sequence[object]:
+        del any_id
+        return [api.request("POST", f"{path}/{verb}", body)]
+
+    return _each(args, change, lambda api, plain: _state_lines(maintenance_from(plain)))
+
+
+def _each(
+    args: argparse.Namespace,
+    act: Callable[[ControlApi, str, str], Sequence[object]],
+    lines: Callable[[ControlApi, object], Iterator[str]],
+) -> int:
+    """Act on each operation, after making sure that all of them exist.
+
+    If some of several fail, report them, continue with the others, and return 1.
+    """
+    api = api_of(args)
+    found = {
+        any_id: maintenance_from(api.request("GET", path_of(api, any_id))).id or any_id
+        for any_id in args.ids
+    }
+    responses: list[object] = []
+    failed = 0
+    for any_id, label in found.items():
+        try:
+            responses += act(api, any_id, path_of(api, label))
+        except ForewarnError as error:
+            if len(found) == 1:
+                raise
+            failed += 1
+            write_error(f"{label}: {error}" if label not in str(error) else str(error))
+    plain = responses[0] if len(found) == 1 == len(responses) else responses
+    shown = (line for response in responses for line in lines(api, response))
+    write_response(args, plain, shown, dict.fromkeys(found.values()))
+    return 1 if failed else 0
+
+
+def _chosen(events: Sequence[EventResponse], any_id: str) -> Sequence[EventResponse]:
+    """Return the events that an ID, the beginning of one, or a VM's name identifies.
+
+    If there are none, return all visible events. If no event is visible, return all.
+    """
+    folded = any_id.upper()
+    named = [item for item in events if (item.id or "").upper().startswith(folded)]
+    named = named or [
+        item for item in events if folded in map(str.upper, item.resources)
+    ]
+    return named or [item for item in events if item.status is not None] or events
+
+
+# --- lines of text -----------------------------------------------------------
+
+
+_COLUMNS = (
+    "ID",
+    Column(title="EVENT", is_fixed=True),
+    Column(title="STATE", is_fixed=True),
+    "APPROVED",
+    Column(title="WHEN", is_fixed=True),
+    "AFFECTS",
+    Column(title="GROUPS", is_wide=True),
+    Column(title="NOT BEFORE", is_wide=True),
+    Column(title="CAUSE", is_wide=True),
+    Column(title="REASON", is_wide=True),
+)
+
+
+def _list_lines(
+    items: Sequence[object], nothing: str, args: argparse.Namespace, api: ControlApi
+) -> Iterator[str]:
+    if not items:
+        yield nothing
+        return
+    now = api.now()
+    rows = [_row(maintenance_from(item), now) for item in items]
+    yield table(_COLUMNS, rows, args)
+
+
+def _show_lines(plain: object, path: str, api: ControlApi) -> Iterator[str]:
+    yield from _maintenance_lines(maintenance_from(plain), api.now())
+    try:
+        story = api.request("GET", f"{path}/story")
+    except Refused as refusal:
+        if refusal.status != 404:
+            raise
+        return  # the service is older than this command
+    yield from _story_lines(object_from(story))
+    yield from _sentences(story)
+
+
+def _approved_lines(api: ControlApi, plain: object) -> Iterator[str]:
+    event = event_from(plain)
+    yield paragraph(f"approved: event {event.id} for group {event.group}")
+    maintenance = maintenance_from(api.request("GET", path_of(api, event.maintenance)))
+    yield from _state_lines(maintenance)
+
+
+def _state_lines(maintenance: MaintenanceResponse) -> Iterator[str]:
+    left = len(maintenance.events) - maintenance.approved
+    waits = maintenance.phase == "SCHEDULED" and left
+    still = (
+        f"; {left} of {len(maintenance.events)} events are not approved yet"
+        if waits
+        else ""
+    )
+    yield paragraph(
+        f"{maintenance.id} ({maintenance.title}) is {maintenance.phase}{still}"
+    )
+
+
+def _row(maintenance: MaintenanceResponse, now: datetime) -> tuple[str, ...]:
+    return (
+        maintenance.id or "",
+        maintenance.type,
+        _state(maintenance, now),
+        f"{maintenance.approved}/{len(maintenance.events)}"
+        if maintenance.phase == "SCHEDULED"
+        else "",
+        format_distance(maintenance.changed_at(now), now),
+        describe_target(maintenance.host, maintenance.vms),
+        join_names([*dict.fromkeys(event.group for event in maintenance.events)]),
+        format_time(maintenance.not_before) or "",
+        maintenance.cause,
+        maintenance.reason or "",
+    )
+
+
+def _state(maintenance: MaintenanceResponse, now: datetime) -> str:
+    """Describe the phase, and for how long the operation has been stuck."""
+    phase = maintenance.phase.lower()
+    if maintenance.stuck_since is not None and maintenance.phase == "STARTED":
+        stuck = format_distance(maintenance.stuck_since, now)
+        return Styled(f"stuck for {stuck.removesuffix(' ago')}", "red")
+    if maintenance.phase == "STARTED":
+        return Styled(phase, "yellow")
+    return Styled(phase, "red") if maintenance.phase == "FAILED" else phase
+
+
+# --- all details of a maintenance operation ----------------------------------
+
+
+def _maintenance_lines(
+    maintenance: MaintenanceResponse, now: datetime
+) -> Iterator[str]:
+    yield paragraph(f"{maintenance.title}, {maintenance.phase}")
+    yield fields(_maintenance_fields(maintenance, now))
+    for event in maintenance.events:
+        yield paragraph(f"event {event.id} for group {event.group}")
+        yield fields(event_fields(event, maintenance.phase in LIVE, now))
+
+
+def _maintenance_fields(
+    maintenance: MaintenanceResponse, now: datetime
+) -> Iterator[tuple[str, str | None]]:
+    yield "id", maintenance.id
+    yield "GUID", maintenance.guid
+    yield "source", f"{maintenance.source} ({maintenance.cause})"
+    yield "host", maintenance.host
+    yield "VMs", ", ".join(maintenance.vms)
+    yield "not before", format_when(maintenance.not_before, now)
+    unknown = maintenance.duration is None or maintenance.duration < 0
+    yield (
+        "duration",
+        "unknown" if unknown else format_duration(maintenance.duration or 0),
+    )
+    yield "description", maintenance.description or None
+    yield "reason", maintenance.reason
+    yield "announced", format_when(maintenance.announced_at, now)
+    yield "started", format_when(maintenance.started_at, now)
+    yield "stuck since", format_when(maintenance.stuck_since, now)
+    yield "ended", format_when(maintenance.ended_at, now)
+
+
+def event_fields(
+    event: EventResponse, is_live: bool, now: datetime
+) -> Iterator[tuple[str, str | None]]:
+    """Yield the names and values that describe an event."""
+    withdrawn = is_live and event.status is None
+    yield "resources", ", ".join(event.resources)
+    yield (
+        "status",
+        "withdrawn: its VMs have left the fleet"
+        if withdrawn
+        else event.status or "no longer shown",
+    )
+    yield "approved", "not needed" if withdrawn else _approval(event, now)
+    seen = [f"{vm} ({format_time(at)})" if at else vm for vm, at in event.seen_by]
+    yield "seen by", ", ".join(seen) or "no VM yet"
+
+
+def _approval(event: EventResponse, now: datetime) -> str:
+    if event.approved_at is None:
+        return "not yet" if event.status == "Scheduled" else "no"
+    who = f"by {event.approved_by}" if event.approved_by else "automatically"
+    return f"{who} via {event.approved_via}, {format_when(event.approved_at, now)}"
+
+
+# --- story and explanation ---------------------------------------------------
+
+
+def _story_lines(story: JsonObject) -> Iterator[str]:
+    day = None
+    for entry in story.parts("entries"):
+        at = format_time(entry.time("at")) or ""
+        date, _, time = at.removesuffix("Z").partition(" ")
+        if date != day:
+            day = date
+            yield f"{date} (UTC)"
+        yield _wrapped(f"  {time}  {entry.text('what')}", _MARGIN)
+
+
+def _explanation_lines(plain: object, api: ControlApi) -> Iterator[str]:
+    explanation, now = object_from(plain), api.now()
+    yield _wrapped(explanation.text("summary") or "")
+    for reason in explanation.parts("waits"):
+        until = format_when(reason.time("until"), now)
+        end = f" This wait ends by {until}." if until else ""
+        yield _wrapped(f"- {reason.text('text')}{end}")
+        for remedy in reason.parts("unblocked_by"):
+            text, command = remedy.text("text"), remedy.text("command")
+            if command:  # on its own line, so that it can be copied
+                yield f"    # {text}\n    {command}"
+            else:
+                yield _wrapped(f"    This wait ends when {text}.", 4)
+    if explanation.text("phase") == "SCHEDULED":
+        latest = format_when(explanation.time("starts_at_latest"), now)
+        yield _wrapped(
+            f"The operation will start by {latest}." if latest else _UNKNOWN_START
+        )
+    if hint := explanation.text("hint"):
+        yield _wrapped(hint)
+
+
+def _sentences(plain: object) -> Iterator[str]:
+    for sentence in object_from(plain).names("sentences"):
+        yield _wrapped(sentence)
+
+
+def _wrapped(sentence: str, indent: int = 2) -> str:
+    """Wrap a sentence, but never break a command, so that it can be copied."""
+    return paragraph(_COMMAND.sub(lambda match: unbroken(match[0]), sentence), indent)
