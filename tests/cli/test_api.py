@@ -16,7 +16,10 @@ Patch = pytest.MonkeyPatch
 def test_every_page_of_a_list_is_read(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/maintenances", page({"id": "1"}, following="c/1"))
     service.respond("GET", "/v1/maintenances", page({"id": "2"}))
-    assert json.loads(run("events list --all --json")) == [{"id": "1"}, {"id": "2"}]
+    assert json.loads(run("maintenance list --all --json")) == [
+        {"id": "1"},
+        {"id": "2"},
+    ]
     first, second = service.requests
     assert first.query == [("limit", "1000")]
     assert second.query == [("limit", "1000"), ("after", "c/1")]
@@ -24,7 +27,7 @@ def test_every_page_of_a_list_is_read(service: Service, run: Cli) -> None:
 
 def test_problem_is_reported_by_its_detail(service: Service, run: Cli) -> None:
     service.refuse("GET", "/v1/maintenances/X", 404, "maintenance 'X' not found")
-    assert run("events show X", code=1) == "forewarn: maintenance 'X' not found\n"
+    assert run("maintenance show X", code=1) == "forewarn: maintenance 'X' not found\n"
 
 
 def test_error_without_a_problem_document_is_reported_by_its_status(

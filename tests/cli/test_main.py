@@ -63,7 +63,7 @@ def test_serve_in_a_bare_install_names_the_missing_extra() -> None:
     with start("serve", "--store", "memory", python=("-S",)) as process:
         _, err = process.communicate()
     assert process.returncode == 1
-    assert "pip install 'forewarn[server]'" in err
+    assert "install the package with its server extra" in err
     assert "Traceback" not in err
 
 

@@ -13,14 +13,14 @@ def test_format_can_be_set_in_the_environment(
 ) -> None:
     service.respond("GET", "/v1/maintenances", page())
     monkeypatch.setenv("FOREWARN_OUTPUT", "json")
-    assert run("events list") == "[]\n"
+    assert run("maintenance list") == "[]\n"
 
 
 def test_wrong_value_in_the_environment_names_its_variable(
     monkeypatch: Patch, run: Cli
 ) -> None:
     monkeypatch.setenv("FOREWARN_URL", "soon")
-    assert run("events list", code=2).startswith(
+    assert run("maintenance list", code=2).startswith(
         "forewarn: $FOREWARN_URL: 'soon' is not a valid URL; for example, use http://"
     )
 
@@ -31,7 +31,7 @@ def test_typed_options_override_the_environment(
     service.respond("GET", "/v1/maintenances", page())
     monkeypatch.setenv("FOREWARN_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("FOREWARN_TOKEN", "theirs")
-    run(f"events list --json --url {service.url} --token mine")
+    run(f"maintenance list --json --url {service.url} --token mine")
     assert service.requests[0].headers["Authorization"] == "Bearer mine"
 
 
@@ -49,7 +49,7 @@ def test_empty_variable_counts_as_unset(
 ) -> None:
     service.respond("GET", "/v1/maintenances", page())
     monkeypatch.setenv("FOREWARN_OUTPUT", "")
-    assert run("events list") != "[]\n"
+    assert run("maintenance list") != "[]\n"
 
 
 @pytest.mark.parametrize("line", ["", "vm", "clock", "help vm"])

@@ -58,7 +58,7 @@ def test_service_announces_and_serves_events(tmp_path: Path) -> None:
             addresses = json.loads(service.stdout.readline())
             url = ("--url", addresses["control"])
             run(tmp_path, "vm", "restart", "web-0", *url)
-            events = run(tmp_path, "events", "list", "--json", *url)
+            events = run(tmp_path, "maintenance", "list", "--json", *url)
         finally:
             service.terminate()
             service.wait(PATIENCE)

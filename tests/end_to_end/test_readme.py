@@ -31,7 +31,7 @@ def test_every_command_about_causes_works_as_described(tmp_path: Path) -> None:
         where = {"FOREWARN_URL": program.service.control, "COLUMNS": "80"}
         for line in COMMAND.findall(section):
             maintenances = json.loads(
-                run(tmp_path, "events", "list", "--json", **where).out
+                run(tmp_path, "maintenance", "list", "--json", **where).out
             )
             some_id = maintenances[0]["id"] if maintenances else ""
             words = shlex.split(line.replace("PUT-THE-ID-HERE", some_id), comments=True)
@@ -50,5 +50,5 @@ def test_every_command_about_causes_works_as_described(tmp_path: Path) -> None:
     assert "(in 3 d)" in outputs["host degraded"]
     assert "immediately, without notice" in outputs["host failed"]
     assert outputs["host recovered"].startswith("ending after its minimum")
-    assert outputs["events explain"].startswith("The reboot of web-0 is scheduled")
-    assert "  announced by admin: Reboot of web-0" in outputs["events show"]
+    assert outputs["maintenance explain"].startswith("The reboot of web-0 is scheduled")
+    assert "  announced by admin: Reboot of web-0" in outputs["maintenance show"]

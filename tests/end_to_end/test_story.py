@@ -61,7 +61,7 @@ def test_a_reboot_completes_from_the_command_line(tmp_path: Path) -> None:
         assert (done.code, done.err) == (0, "")
         event = the_event(program, "web-2", 1)
         assert event["Resources"] == ["web-0"]
-        assert forewarn("events", "approve", event["EventId"]).code == 0
+        assert forewarn("maintenance", "approve", event["EventId"]).code == 0
         assert the_event(program, "web-2", 2)["EventStatus"] == "Started"
         assert forewarn("clock", "advance", "5s").code == 0
         assert program.service.document("web-2")["Events"] == []

@@ -100,7 +100,6 @@ _MOVED_FROM_EVENTS = ("explain", "cancel", "complete", "retry", "close")
 
 _EXIT_CODES: Mapping[type[ForewarnError], int] = {WrongUsage: 2, TimedOut: 3}
 
-_NAME_WIDTH = 14
 _EPILOG = """\
 For a command's options, run `forewarn COMMAND --help`. For the options that most
 commands share, run `forewarn help options`. To complete commands and names with
@@ -225,7 +224,7 @@ def parser(words: Sequence[str]) -> CommandParser:
         description="Run Azure Scheduled Events on your own machines: for testing, CI"
         " or your VM fleet.",
         epilog=_EPILOG,
-        formatter_class=_GroupedHelp,
+        formatter_class=partial(options.CommandHelp, groups=AUDIENCES),
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"forewarn {__version__}")
@@ -237,31 +236,6 @@ def parser(words: Sequence[str]) -> CommandParser:
         import_module(f"forewarn.cli.{COMMANDS[name]}.{name}").register(subcommands)
     _register_help(subcommands)
     return top
-
-
-class _GroupedHelp(argparse.RawDescriptionHelpFormatter):
-    """Lists the commands by audience."""
-
-    def _format_action(self, action: argparse.Action) -> str:
-        if not isinstance(action, argparse._SubParsersAction):
-            return super()._format_action(action)
-        summaries = {choice.dest: choice.help for choice in action._choices_actions}
-        return (
-            "\n".join(
-                "\n".join(
-                    [
-                        f"\n{audience}:",
-                        *(
-                            f"  {name:{_NAME_WIDTH}}{summaries[name]}"
-                            for name in names
-                            if name in summaries
-                        ),
-                    ]
-                )
-                for audience, names in AUDIENCES.items()
-            )
-            + "\n"
-        )
 
 
 def _register_help(subcommands: options.Subcommands) -> None:

@@ -12,7 +12,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import chain
@@ -30,6 +30,7 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 ALIASES = {"mnt": "maintenance", "ev": "events", "ls": "list", "rm": "remove"}
 
 _WIDTH = 80  # columns of help texts
+_NAME_WIDTH = 14  # columns for the name of a command
 _SEE_OPTIONS = "see `forewarn help options`"
 
 
@@ -195,6 +196,31 @@ class CommandParser(argparse.ArgumentParser):
         words = [_usage_word(action) for action in self._get_positional_actions()]
         is_noun = self.get_default("run") is None
         return " ".join([self.prog, *words, *([] if is_noun else ["[options]"])])
+
+
+class CommandHelp(argparse.RawDescriptionHelpFormatter):
+    """Lists each command on one line, in groups if there are any."""
+
+    def __init__(
+        self, prog: str, groups: Mapping[str, Collection[str]] | None = None
+    ) -> None:
+        """Initialize; `groups` are the names of commands by their heading."""
+        super().__init__(prog)
+        self._groups = groups
+
+    def _format_action(self, action: argparse.Action) -> str:
+        if not isinstance(action, argparse._SubParsersAction):
+            return super()._format_action(action)
+        summaries = {choice.dest: choice.help for choice in action._choices_actions}
+        lines: list[str] = []
+        for heading, names in (self._groups or {"": summaries}).items():
+            lines += ["", f"{heading}:"] if heading else []
+            lines += [
+                f"  {name:{_NAME_WIDTH}}{summaries[name]}"
+                for name in names
+                if name in summaries
+            ]
+        return "\n".join([*lines, ""])
 
 
 def _usage_word(action: argparse.Action) -> str:
@@ -371,7 +397,7 @@ def _parser(
         help=summary,
         description=_filled(description),
         epilog=f"example:\n  {example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
         allow_abbrev=False,
         aliases=[short for short, long in ALIASES.items() if long == name],
     )

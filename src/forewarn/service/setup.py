@@ -25,6 +25,7 @@ from forewarn.engine.engine import CLOCK, new_id
 from forewarn.engine.fleet import FleetCommands
 from forewarn.engine.heartbeat import last_heartbeat
 from forewarn.errors import CannotStart, Conflict
+from forewarn.extras import required_extra
 from forewarn.ports import Clock
 from forewarn.server.metadata.directory import Directory
 from forewarn.stores.database import Database
@@ -57,14 +58,8 @@ def store_bytes(url: str) -> int | None:
 
 
 def _postgres(url: str) -> Database:
-    try:  # imported late: slow (0.1 s) and an optional extra
-        from forewarn.stores.postgres import Postgres
-    except ImportError as error:
-        raise CannotStart(
-            "a PostgreSQL store requires the postgres extra (module"
-            f" {error.name or 'libpq'} not found); to install it, run: pip install"
-            " 'forewarn[postgres]'"
-        ) from error
+    with required_extra("postgres", "a PostgreSQL store"):
+        from forewarn.stores.postgres import Postgres  # late, because it takes 0.1 s
     return Postgres(url)
 
 

@@ -29,8 +29,10 @@ def __getattr__(name: str) -> object:
         missing = (error.name or "").partition(".")[0]
         if missing == "forewarn":
             raise
+        from forewarn.extras import install_hint
+
         raise ImportError(
-            f"rehearsals require the server extra, but {missing} is missing: pip"
-            " install 'forewarn[server]'"
+            f"rehearsals require the server extra (module {missing} not found);"
+            f" {install_hint('server')}"
         ) from None
     return getattr(module, attribute)

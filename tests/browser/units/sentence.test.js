@@ -27,8 +27,8 @@ test("times, IDs and commands are separated from the text", () => {
 });
 
 test("an ID in a command is part of the command", () => {
-  const [piece, ...others] = splitSentence(`\`forewarn events retry ${ID}\``);
-  assert.deepEqual(piece, { kind: "code", text: `forewarn events retry ${ID}` });
+  const [piece, ...others] = splitSentence(`\`forewarn maintenance retry ${ID}\``);
+  assert.deepEqual(piece, { kind: "code", text: `forewarn maintenance retry ${ID}` });
   assert.deepEqual(others, []);
 });
 

@@ -24,10 +24,10 @@ def test_announcement_prints_what_happens_and_what_comes_next(
         "  source       Platform (platform)\n"
         "  description  Host server is undergoing maintenance.\n"
         "next:\n"
-        f"  forewarn events show {M1}\n"
-        f"  forewarn events explain {M1}\n"
-        f"  forewarn events approve {M1}\n"
-        f"  forewarn events cancel {M1}\n"
+        f"  forewarn maintenance show {M1}\n"
+        f"  forewarn maintenance explain {M1}\n"
+        f"  forewarn maintenance approve {M1}\n"
+        f"  forewarn maintenance cancel {M1}\n"
         "  forewarn journal --follow\n"
     )
 
@@ -49,7 +49,7 @@ def test_immediate_start_is_not_offered_for_approval(
     out = run("announce freeze --vm web-0 --emergency --reason smoke")
     assert "starts       immediately, without notice" in out
     assert "lasts        1 min 30 s" in out
-    assert f"forewarn events complete {M1}" in out
+    assert f"forewarn maintenance complete {M1}" in out
     assert "approve" not in out
 
 

@@ -32,7 +32,7 @@ def test_planned_maintenance_is_printed_as_an_announcement(
     respond_with_maintenance(service, "maintain", of_host(), status=201)
     out = on_one_line(run("host maintain host-a --type reboot"))
     assert out.startswith(f"announced: Reboot of host-a (web-0) id {M1} starts by")
-    assert f"forewarn events cancel {M1}" in out
+    assert f"forewarn maintenance cancel {M1}" in out
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tests of `forewarn events explain`, and of the story in `forewarn events show`."""
+"""Tests of `forewarn maintenance explain`, and of the story that `show` prints."""
 
 import json
 
@@ -36,7 +36,7 @@ def a_story(*entries: tuple[str, str], sentences: tuple[str, ...] = ()) -> Json:
 def test_explanation_lists_each_wait_with_what_unblocks_it(
     service: Service, run: Cli
 ) -> None:
-    command = f"forewarn events retry {M1}"
+    command = f"forewarn maintenance retry {M1}"
     wait: Json = {
         "text": "Waiting for the redeploy of rack1-node2 (web-1), which has been"
         " stuck.",
@@ -48,7 +48,7 @@ def test_explanation_lists_each_wait_with_what_unblocks_it(
     }
     explanation = an_explanation("Reboot of web-0 is blocked.", wait)
     service.respond("GET", f"{PATH}/explain", explanation)
-    assert run(f"events explain {M1}").splitlines() == [
+    assert run(f"maintenance explain {M1}").splitlines() == [
         "Reboot of web-0 is blocked.",
         "- Waiting for the redeploy of rack1-node2 (web-1), which has been stuck. This",
         "  wait ends by 2026-01-01 12:15:00Z (in 15 min).",
@@ -62,7 +62,7 @@ def test_explanation_lists_each_wait_with_what_unblocks_it(
 def test_an_unknown_start_is_stated(service: Service, run: Cli) -> None:
     explanation = {**an_explanation("Blocked."), "starts_at_latest": None}
     service.respond("GET", f"{PATH}/explain", explanation)
-    lines = run(f"events explain {M1}").splitlines()
+    lines = run(f"maintenance explain {M1}").splitlines()
     assert lines == [
         "Blocked.",
         "The start time is unknown while the operation is blocked.",
@@ -75,7 +75,7 @@ def test_an_explanation_is_as_wide_as_the_terminal(
     monkeypatch.setenv("COLUMNS", "120")
     sentence = "word " * 20 + "end."
     service.respond("GET", f"{PATH}/explain", an_explanation(sentence))
-    assert run(f"events explain {M1}").splitlines()[0] == sentence
+    assert run(f"maintenance explain {M1}").splitlines()[0] == sentence
 
 
 def test_json_of_an_explanation_is_the_response_of_the_service(
@@ -83,12 +83,14 @@ def test_json_of_an_explanation_is_the_response_of_the_service(
 ) -> None:
     explanation = an_explanation("It waits.")
     service.respond("GET", f"{PATH}/explain", explanation)
-    assert json.loads(run(f"events explain {M1} --json")) == explanation
+    assert json.loads(run(f"maintenance explain {M1} --json")) == explanation
 
 
 def test_unknown_maintenance_cannot_be_explained(service: Service, run: Cli) -> None:
     service.refuse("GET", f"{PATH}/explain", 404, "maintenance not found")
-    assert run(f"events explain {M1}", code=1) == "forewarn: maintenance not found\n"
+    assert (
+        run(f"maintenance explain {M1}", code=1) == "forewarn: maintenance not found\n"
+    )
 
 
 def test_story_shows_times_and_names_each_day(service: Service, run: Cli) -> None:
@@ -100,7 +102,7 @@ def test_story_shows_times_and_names_each_day(service: Service, run: Cli) -> Non
         sentences=("Notice given: 15 min.", "Never approved by web."),
     )
     service.respond("GET", f"{PATH}/story", story)
-    out = run(f"events show {M1}")
+    out = run(f"maintenance show {M1}")
     assert out.startswith("Reboot of web-0, web-1, SCHEDULED\n")
     assert out[out.index("2026-01-01 (UTC)") :].splitlines() == [
         "2026-01-01 (UTC)",
@@ -117,19 +119,19 @@ def test_story_shows_times_and_names_each_day(service: Service, run: Cli) -> Non
 def test_show_works_with_a_service_without_stories(service: Service, run: Cli) -> None:
     service.respond("GET", PATH, a_maintenance())
     service.refuse("GET", f"{PATH}/story", 404, "there is nothing here")
-    assert run(f"events show {M1}").endswith("  seen by    no VM yet\n")
+    assert run(f"maintenance show {M1}").endswith("  seen by    no VM yet\n")
 
 
 def test_story_that_fails_is_an_error(service: Service, capsys: Capture) -> None:
     service.respond("GET", PATH, a_maintenance())
     service.refuse("GET", f"{PATH}/story", 503, "the store is away")
-    assert main.main(["events", "show", M1]) == 1
+    assert main.main(["maintenance", "show", M1]) == 1
     assert capsys.readouterr().err == "forewarn: the store is away\n"
 
 
 def test_json_of_show_is_only_the_maintenance(service: Service, run: Cli) -> None:
     service.respond("GET", PATH, a_maintenance())
-    assert json.loads(run(f"events show {M1} --json")) == a_maintenance()
+    assert json.loads(run(f"maintenance show {M1} --json")) == a_maintenance()
     assert [request.path for request in service.requests] == [PATH]
 
 
@@ -146,4 +148,4 @@ def test_event_without_status_is_withdrawn_while_its_maintenance_lives(
 ) -> None:
     maintenance = a_maintenance(phase=phase, events=[an_event(status=None)])
     service.respond("GET", PATH, maintenance)
-    assert said in run(f"events show {M1}")
+    assert said in run(f"maintenance show {M1}")

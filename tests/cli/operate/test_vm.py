@@ -39,10 +39,10 @@ def test_announcement_prints_what_happens_and_what_comes_next(
         "  source       User (user-restart)",
         "  description  Restart.",
         "next:",
-        f"  forewarn events show {M1}",
-        f"  forewarn events explain {M1}",
-        f"  forewarn events approve {M1}",
-        f"  forewarn events cancel {M1}",
+        f"  forewarn maintenance show {M1}",
+        f"  forewarn maintenance explain {M1}",
+        f"  forewarn maintenance approve {M1}",
+        f"  forewarn maintenance cancel {M1}",
         "  forewarn journal --follow",
     ]
 

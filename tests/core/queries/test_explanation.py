@@ -68,7 +68,7 @@ def test_it_waits_for_each_missing_approval_or_for_its_time() -> None:
     assert approval.groups == ("web", "db")
     assert ways_out(approval) == [
         "any VM in group web and any VM in group db approve",
-        f"forewarn events approve {maintenance.id}",
+        f"forewarn maintenance approve {maintenance.id}",
     ]
     assert "of host-a" in explanation.summary
 
@@ -176,8 +176,8 @@ def test_a_stuck_blocker_shows_what_to_do() -> None:
     wait = the_wait(explained(due(), running(stuck_since=NOON)), "blocker")
     assert "stuck since" in wait.text
     assert ways_out(wait) == [
-        "forewarn events retry RUN",
-        "forewarn events close RUN",
+        "forewarn maintenance retry RUN",
+        "forewarn maintenance close RUN",
     ]
 
 
@@ -221,7 +221,7 @@ def test_a_group_that_blocks_maintenance_is_named_with_the_remedy(
     assert wait.text.startswith("Waiting for the reboot of web-9, which ")
     assert more in wait.text
     assert (wait.held_by, wait.until) == ("web", until)
-    assert ways_out(wait) == ["forewarn events complete RUN"]
+    assert ways_out(wait) == ["forewarn maintenance complete RUN"]
     assert the_wait(explain(slice_, held, NOON, RULES, "web"), "blocker") == wait
     shown_to_others = explain(slice_, held, NOON, RULES, "db")
     for word in ("web", "RUN", "complete"):
@@ -310,7 +310,7 @@ def test_deletions_are_coupled() -> None:
     assert wait.maintenance == "TWO"
     assert "web-2" in wait.text
     assert wait.until == NOON + 5 * MINUTE
-    assert "forewarn events approve TWO" in ways_out(wait)
+    assert "forewarn maintenance approve TWO" in ways_out(wait)
     assert explanation.starts_at_latest == NOON + 5 * MINUTE
 
 
@@ -346,7 +346,7 @@ def test_stuck_maintenance_waits_for_an_operator() -> None:
     wait = the_wait(explained(running(stuck_since=NOON + SECOND)), "work")
     assert wait.since == NOON + SECOND
     assert ways_out(wait) == [
-        f"forewarn events {verb} RUN" for verb in ("retry", "complete", "close")
+        f"forewarn maintenance {verb} RUN" for verb in ("retry", "complete", "close")
     ]
 
 

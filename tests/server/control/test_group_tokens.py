@@ -333,7 +333,9 @@ def test_operator_sees_which_group_holds_up_maintenance_and_can_end_it(
     assert (held["held_by"], held["maintenance"]) == ("web", own["id"])
     told = service.get(f"{path}/story")["sentences"][-1]
     assert told.startswith("Blocked by group web until ")
-    assert told.endswith(f"To unblock it, run `forewarn events complete {own['id']}`.")
+    assert told.endswith(
+        f"To unblock it, run `forewarn maintenance complete {own['id']}`."
+    )
     for what in ("explain", "story"):
         assert "web" not in json.dumps(db.get(f"{path}/{what}"))
     service.request("POST", f"/v1/maintenances/{own['id']}/complete")

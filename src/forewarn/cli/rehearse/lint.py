@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
-from forewarn.cli.extras import server_extra
 from forewarn.cli.options import Option
 from forewarn.cli.output import paragraph, table, write, write_json
 from forewarn.cli.rehearse.terminal import (
@@ -17,6 +16,7 @@ from forewarn.cli.rehearse.terminal import (
     write_part,
 )
 from forewarn.errors import WrongUsage
+from forewarn.extras import required_extra
 
 if TYPE_CHECKING:
     from forewarn.testing.lint.evidence import CoursePart
@@ -36,7 +36,7 @@ _LAST_LINES = 20
 
 def lint(args: argparse.Namespace) -> int:
     """Lint the program on the command line; return 1 if it fails, otherwise 0."""
-    with server_extra("rehearse"):
+    with required_extra("server", "`forewarn rehearse`"):
         from forewarn.testing.lint import report, runner
         from forewarn.testing.lint.evidence import CoursePart
         from forewarn.testing.lint.runner import has_failed

@@ -4,7 +4,6 @@ import argparse
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
-from forewarn.cli.extras import server_extra
 from forewarn.cli.options import (
     JSON,
     Option,
@@ -23,6 +22,7 @@ from forewarn.cli.rehearse.terminal import (
 )
 from forewarn.cli.values import read_duration, read_number
 from forewarn.errors import WrongUsage
+from forewarn.extras import required_extra
 
 if TYPE_CHECKING:
     from forewarn.testing.scenario.results import ScenarioResult
@@ -153,7 +153,9 @@ def _rehearse(args: argparse.Namespace) -> int:
 
 
 def _show_scenarios(args: argparse.Namespace) -> int:
-    with server_extra("rehearse"):  # the zipapp contains only the in-VM parts
+    with required_extra(
+        "server", "`forewarn rehearse`"
+    ):  # the zipapp contains only the in-VM parts
         import forewarn.cli.rehearse.scenarios as scenarios
     if args.check:
         return scenarios.check(args.scenarios, as_json=bool(args.json))
@@ -174,7 +176,7 @@ def _play(args: argparse.Namespace) -> int:
         raise WrongUsage(
             f"unexpected argument {args.scenarios[1]!r}; only one scenario is played"
         )
-    with server_extra("rehearse"):
+    with required_extra("server", "`forewarn rehearse`"):
         from forewarn.testing.scenario.parser import load_scenario
         from forewarn.testing.scenario.player import ScenarioRun, play
         from forewarn.testing.scenario.results import as_junit

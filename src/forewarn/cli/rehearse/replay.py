@@ -8,7 +8,6 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
-from forewarn.cli.extras import server_extra
 from forewarn.cli.guest.record import plain_line, recording_line
 from forewarn.cli.options import JSON, Option, Subcommands, add_command
 from forewarn.cli.output import (
@@ -21,6 +20,7 @@ from forewarn.cli.output import (
 )
 from forewarn.cli.values import read_real_duration
 from forewarn.errors import InvalidInput, WrongUsage
+from forewarn.extras import required_extra
 from forewarn.formats import clean, count, join_names
 from forewarn.protocol.types import ScheduledEvent
 from forewarn.recordings.file import read_recording
@@ -132,7 +132,7 @@ def _replay(args: argparse.Namespace) -> int:
 def _open(
     recording: Recording, args: argparse.Namespace, display: "_Display"
 ) -> "Replay":
-    with server_extra("replay"):
+    with required_extra("server", "`forewarn replay`"):
         from forewarn.testing.replay.server import Replay
     try:
         return Replay(

@@ -14,12 +14,12 @@ from typing import NoReturn
 
 from forewarn.cli import options
 from forewarn.cli.contexts import CONTROL_URL
-from forewarn.cli.extras import server_extra
 from forewarn.cli.output import drop_output
 from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import SETTINGS, Config, Setting
 from forewarn.configfile import toml
 from forewarn.errors import CannotStart, ForewarnError, InvalidInput
+from forewarn.extras import required_extra
 from forewarn.logs import CleanFormatter, log_to_stderr
 from forewarn.notifiers.targets import NOTIFICATIONS
 from forewarn.signals import stop_on_signals
@@ -105,7 +105,7 @@ def _config(arguments: argparse.Namespace) -> Config:
 def _serve(config: Config, *, as_json: bool) -> NoReturn:
     _allow_many_files()
     _refuse_little_memory()
-    with server_extra("serve"):
+    with required_extra("server", "`forewarn serve`"):
         from forewarn.server.control.auth.admin_token import admin_token, warn_of_short
         from forewarn.service.service import Service
     with stop_on_signals() as stop:

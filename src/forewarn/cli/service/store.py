@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forewarn.cli.extras import server_extra
 from forewarn.cli.options import (
     Option,
     Subcommands,
@@ -18,6 +17,7 @@ from forewarn.cli.output import fields, write
 from forewarn.config.load import default_store
 from forewarn.config.settings import POSTGRES, SQLITE, read_store
 from forewarn.errors import InvalidInput, WrongUsage
+from forewarn.extras import required_extra
 from forewarn.signals import exit_on_signals
 
 if TYPE_CHECKING:
@@ -170,6 +170,6 @@ def _url(args: argparse.Namespace) -> str:
 
 
 def _database(url: str) -> "Database":
-    with server_extra("store"):
+    with required_extra("server", "`forewarn store`"):
         from forewarn.service.setup import database_of
     return database_of(url)
