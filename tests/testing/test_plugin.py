@@ -209,9 +209,7 @@ def test_fixture_names_the_missing_server_extra(
     result = run_alone(pytester, monkeypatch)
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(
-        [
-            "*module sqlalchemy not found); to install it, run: *-m pip install *?server?*"
-        ]
+        ["*module sqlalchemy not found); to install it, run: *pip install *?server?*"]
     )
     assert "Traceback" not in str(result.stdout)
 

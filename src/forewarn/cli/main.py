@@ -230,7 +230,10 @@ def parser(words: Sequence[str]) -> CommandParser:
     top.add_argument("--version", action="version", version=f"forewarn {__version__}")
     top.set_defaults(noun=top)
     subcommands = top.add_subparsers(
-        metavar="COMMAND", dest="command", parser_class=CommandParser
+        title=argparse.SUPPRESS,
+        metavar="COMMAND",
+        dest="command",
+        parser_class=CommandParser,
     )
     for name in _needed_commands(words):
         import_module(f"forewarn.cli.{COMMANDS[name]}.{name}").register(subcommands)

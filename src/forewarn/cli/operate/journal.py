@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TypeAlias
 
-from forewarn.cli.api import ControlApi, api_of
+from forewarn.cli.api import ControlApi, api_of, segment
 from forewarn.cli.options import Option, Subcommands, add_command
-from forewarn.cli.output import format_time, paragraph, write, write_json
+from forewarn.cli.output import format_time, paragraph, write, write_json, yaml_text
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.stream import follow
 from forewarn.cli.values import argument, read_number, read_past
@@ -64,7 +64,8 @@ _OPTIONS = (
         flag="--maintenance",
         metavar="ID",
         repeated=True,
-        help="show only entries about these maintenance operations or their events",
+        names="maintenances",
+        help="show only entries about these maintenance operations, such as m-17",
     ),
     Option(
         flag="--since",
@@ -122,14 +123,31 @@ def register(subcommands: Subcommands) -> None:
 
 
 def _journal(args: argparse.Namespace) -> int:
-    for plain in _entries(api_of(args), args):
+    api, is_empty = api_of(args), True
+    for plain in _entries(api, args):
+        is_empty = False
         if args.json:
             write_json(plain, indent=None)
+        elif args.output == "yaml":
+            write(f"---\n{yaml_text(plain)}")
         else:
             write(_describe(object_from(plain)))
         if args.follow:
             sys.stdout.flush()
+    if is_empty:
+        _refuse_unknown_names(api, args)
     return 0
+
+
+def _refuse_unknown_names(api: ControlApi, args: argparse.Namespace) -> None:
+    """Raise `Refused` if there are no entries because a VM or group is unknown.
+
+    Names of VMs and groups that have left the fleet are valid: the journal has entries
+    about them.
+    """
+    for noun, names in (("vms", args.vm), ("groups", args.group)):
+        for name in names or ():
+            api.request("GET", f"/v1/{noun}/{segment(name)}")
 
 
 def _entries(api: ControlApi, args: argparse.Namespace) -> Iterator[object]:
