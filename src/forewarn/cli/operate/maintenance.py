@@ -72,6 +72,7 @@ class _Verb:
 
     summary: str
     description: str
+    phase: str  # of the operation that a name stands for
     options: tuple[Option, ...] = ()
 
 
@@ -82,11 +83,13 @@ _VERBS: Mapping[str, _Verb] = {
         " or a VM, approve only the events that it names; otherwise, approve all events"
         " of the operation. Once all of an operation's events are approved, the"
         " operation starts unless it is blocked.",
+        phase="SCHEDULED",
     ),
     "cancel": _Verb(
         summary="cancel operations before they start",
         description="Cancel maintenance operations that have not started. After an"
         " operation starts, it can only be completed or closed.",
+        phase="SCHEDULED",
         options=(REASON,),
     ),
     "complete": _Verb(
@@ -94,16 +97,19 @@ _VERBS: Mapping[str, _Verb] = {
         description="Mark started maintenance operations as done, even if their"
         " duration has not elapsed. Their events disappear after they have been shown"
         " for the minimum time.",
+        phase="STARTED",
     ),
     "retry": _Verb(
         summary="run the driver again for stuck operations",
         description="Run the driver again to finish the work of stuck maintenance"
         " operations.",
+        phase="STARTED",
     ),
     "close": _Verb(
         summary="give up on stuck operations",
         description="Give up on stuck maintenance operations and close them as FAILED."
         " Their events disappear.",
+        phase="STARTED",
         options=(REASON,),
     ),
 }
@@ -299,7 +305,21 @@ def _change(args: argparse.Namespace) -> int:
         del any_id
         return [api.request("POST", f"{path}/{verb}", body)]
 
-    return _each(args, change, lambda api, plain: _state_lines(maintenance_from(plain)))
+    return _each(args, change, _retried_lines if verb == "retry" else _changed_lines)
+
+
+def _changed_lines(api: ControlApi, plain: object) -> Iterator[str]:
+    del api
+    yield from _state_lines(maintenance_from(plain))
+
+
+def _retried_lines(api: ControlApi, plain: object) -> Iterator[str]:
+    del api
+    maintenance = maintenance_from(plain)
+    yield _wrapped(
+        f"{maintenance.id} ({maintenance.title}): the driver is running again. To wait"
+        f" for the result, run `forewarn maintenance wait {maintenance.id}`."
+    )
 
 
 def _each(
@@ -312,10 +332,8 @@ def _each(
     If some of several fail, report them, continue with the others, and return 1.
     """
     api = api_of(args)
-    found = {
-        any_id: maintenance_from(api.request("GET", path_of(api, any_id))).id or any_id
-        for any_id in args.ids
-    }
+    phase = _VERBS[args.maintenance_command].phase
+    found = {any_id: _label(api, any_id, phase) for any_id in args.ids}
     responses: list[object] = []
     failed = 0
     for any_id, label in found.items():
@@ -330,6 +348,12 @@ def _each(
     shown = (line for response in responses for line in lines(api, response))
     write_response(args, plain, shown, dict.fromkeys(found.values()))
     return 1 if failed else 0
+
+
+def _label(api: ControlApi, any_id: str, phase: str) -> str:
+    """Return the ID of an operation; a name stands for the only one in `phase`."""
+    plain = api.request("GET", f"{path_of(api, any_id)}?phase={phase}")
+    return maintenance_from(plain).id or any_id
 
 
 def _chosen(events: Sequence[EventResponse], any_id: str) -> Sequence[EventResponse]:
