@@ -49,7 +49,7 @@ def _run(args: argparse.Namespace) -> int:
     """Poll until the service is ready or time runs out."""
     until = time.monotonic() + args.wait
     while True:
-        # Chosen every time, because a service that is starting has yet to record its address.
+        # Read every time: a service records its address only after it has started.
         api = replace(api_of(args), token=None)
         try:
             response = _readiness(api, until)
