@@ -166,7 +166,7 @@ def register(subcommands: Subcommands) -> None:
             "show the details and history of an operation",
             "Show a maintenance operation: its events, which VMs have seen them, who"
             " approved them, and what has happened since the announcement. Without ID,"
-            " show the only operation that has not ended.",
+            " show the only stuck operation, or the only one that has not ended.",
             (WATCH,),
         ),
         (
@@ -175,7 +175,7 @@ def register(subcommands: Subcommands) -> None:
             "explain what an operation is waiting for",
             "Explain what a maintenance operation is waiting for, how long it has been"
             " waiting, when the wait ends, and how to unblock it. Without ID, explain"
-            " the only operation that has not ended.",
+            " the only stuck operation, or the only one that has not ended.",
             (WATCH,),
         ),
         (
@@ -264,21 +264,27 @@ def _wait(args: argparse.Namespace) -> int:
 
 
 def path_of(api: ControlApi, any_id: str | None) -> str:
-    """Return the path of an operation; without an ID, that of the only live one."""
+    """Return the path of an operation.
+
+    Without an ID, choose the only stuck operation, or the only one that has not ended.
+    """
     if any_id is None:
         phases = [("phase", phase) for phase in LIVE]
         live = [
             maintenance_from(item) for item in api.items("/v1/maintenances", phases)
         ]
-        if not live:
+        stuck = [item for item in live if item.stuck_since is not None]
+        choice = stuck or live
+        if not choice:
             raise NotFound("no scheduled or started maintenance operations")
-        if len(live) > 1:
-            ids = join_names([item.id or "" for item in live])
+        if len(choice) > 1:
+            kind = "stuck" if stuck else "scheduled or started"
+            ids = join_names([item.id or "" for item in choice])
             raise WrongUsage(
-                f"specify one of {len(live)} scheduled or started operations ({ids});"
-                " `forewarn maintenance list` lists them"
+                f"specify one of {len(choice)} {kind} operations ({ids}); `forewarn"
+                " maintenance list` lists them"
             )
-        any_id = live[0].id or ""
+        any_id = choice[0].id or ""
     return f"/v1/maintenances/{segment(any_id)}"
 
 
