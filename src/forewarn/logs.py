@@ -60,7 +60,7 @@ class _JsonFormatter(UtcFormatter):
         line |= getattr(record, "fields", {})  # set by the service
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line)
+        return json.dumps(line, default=str)
 
 
 class BackgroundHandler(logging.Handler):

@@ -40,7 +40,7 @@ Every option can also be set with an environment variable, or in the file
 specified with --config.
 """
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("forewarn.serve")
 
 _FEWEST_FILES = 64  # with fewer, some features would fail
 _LEAST_MEMORY = 512 << 20  # bytes of address space; with less, some starts fail

@@ -66,7 +66,7 @@ LEVELS: Mapping[type[f.Fact], LogLevel] = {
 }
 
 #: Fields of facts that are also fields of JSON lines.
-_FIELDS = ("event", "group", "by", "via", "vms", "attempt", "reason", "detail")
+_FIELDS = ("event", "group", "by", "via", "attempt", "reason", "detail")
 
 
 def merged(entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
@@ -143,6 +143,7 @@ class LogLine:
             fields["title"] = describe(after)
             fields["type"] = after.type.value
             fields["groups"] = after.groups
+            fields["vms"] = getattr(fact, "vms", None)
         if isinstance(fact, f.Announced):
             fields["not_before"] = rfc3339(fact.announced.not_before)
             fields["vms"] = fact.announced.vms
