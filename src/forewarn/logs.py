@@ -2,12 +2,14 @@
 
 import json
 import logging
+import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from queue import Full, Queue
 from threading import Thread
 from time import gmtime
 from types import TracebackType
-from typing import TextIO
 
 from forewarn.formats import clean, count
 
@@ -64,16 +66,19 @@ class _JsonFormatter(UtcFormatter):
 
 
 class BackgroundHandler(logging.Handler):
-    """A handler that writes in a thread, so that no caller waits for the stream.
+    """A handler that writes in a thread, so that no caller waits for the output.
 
-    If the stream is blocked, for example because nothing reads from a pipe, lines wait
+    If the output is blocked, for example because nothing reads from a pipe, lines wait
     in memory. If there are too many, further lines are omitted and counted.
     """
 
-    def __init__(self, stream: TextIO, most: int = _MOST_LINES) -> None:
-        """Start to write to `stream`; at most `most` lines wait."""
+    def __init__(self, write: Callable[[bytes], int], most: int = _MOST_LINES) -> None:
+        """Start a thread that calls `write`, which returns the number of bytes written.
+
+        At most `most` lines wait.
+        """
         super().__init__()
-        self._stream = stream
+        self._write_some = write
         self._lines: Queue[str] = Queue(most)
         self._omitted = 0  # since the start; changed only by `emit`
         Thread(target=self._run, name="log-writer", daemon=True).start()
@@ -109,10 +114,11 @@ class BackgroundHandler(logging.Handler):
             self._lines.task_done()
 
     def _write(self, line: str) -> None:
+        data = f"{line}\n".encode(errors="backslashreplace")
         try:
-            self._stream.write(f"{line}\n")
-            self._stream.flush()
-        except (OSError, ValueError):
+            while data:
+                data = data[self._write_some(data) :]
+        except OSError:
             pass  # a full disk or a closed pipe must not stop the service
 
 
@@ -126,6 +132,7 @@ def log_to_stderr(
     """
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     if in_background and sys.stderr is not None:
-        handler = BackgroundHandler(sys.stderr)
+        # Not `sys.stderr.write`, because every exit waits for the lock that it holds.
+        handler = BackgroundHandler(partial(os.write, sys.stderr.fileno()))
     handler.setFormatter(_JsonFormatter() if format == "json" else text)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

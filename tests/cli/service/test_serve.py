@@ -179,14 +179,14 @@ def test_terminal_lines_fit_it_and_keep_commands_whole(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     message = (
-        "m-17 Reboot of rack1-node2 (web-0): stuck: the driver failed on web-0"
-        " (exit code 1); run `forewarn maintenance explain m-17`"
+        "m-17 Reboot of node2 (web-0): stuck: the driver failed on web-0"
+        " (exit code 100: no route); run `forewarn maintenance explain m-17`"
     )
     record = logging.makeLogRecord({"msg": message, "levelno": logging.ERROR})
     record.levelname, record.created = "ERROR", 43_200.0
     assert serve._TerminalFormatter().format(record).splitlines() == [
-        "12:00:00Z ERROR   m-17 Reboot of rack1-node2 (web-0): stuck: the driver",
-        "                  failed on web-0 (exit code 1); run",
+        "12:00:00Z ERROR   m-17 Reboot of node2 (web-0): stuck: the driver failed on",
+        "                  web-0 (exit code 100: no route); run",
         "                  `forewarn maintenance explain m-17`",
     ]
 
