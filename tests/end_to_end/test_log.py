@@ -20,6 +20,9 @@ from tests.patience import PATIENCE
 from tests.server.support.service import RunningService
 
 STUCK = "stuck: the driver failed on lone (exit code 3: no route to host-a)"
+#: The documented fields of the line that is logged after the start.
+START_FIELDS = ["version", "fleet", "store", "clock", "driver", "metadata", "control"]
+
 FLEET = '[[vms]]\nname = "lone"\n'
 
 
@@ -48,6 +51,7 @@ def test_the_log_shows_a_failure_from_start_to_end(tmp_path: Path) -> None:
         "fleet changed by serve --fleet: added or changed group lone, VM lone"
     )
     assert messages[1] == "forewarn 0.1.0 serves 0 hosts, 1 group, 1 VM"
+    assert {*START_FIELDS} <= lines[1].keys()
     assert messages[2].startswith("store: memory; clock: manual, paused at ")
     assert messages[3] == (
         f"portal: {program.service.control}/; to sign in, run `forewarn portal`"

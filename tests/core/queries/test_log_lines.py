@@ -1,6 +1,7 @@
 """Log lines: level, text and JSON fields of each journal entry."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.core.lifecycle.test_notified_events import OTHERS, OUTCOMES
@@ -206,9 +207,11 @@ _FULL = {"by": "ops", "reason": "because", "detail": "so", "group": "web"}
     "fact", [*(fact for fact, _ in OUTCOMES), *OTHERS], ids=lambda fact: type(fact)
 )
 def test_the_fields_of_each_fact_stay_the_same(fact: f.Fact) -> None:
-    values = {name: _FULL[name] for name in type(fact).__slots__ if name in _FULL}
+    values: dict[str, Any] = {
+        name: _FULL[name] for name in type(fact).__slots__ if name in _FULL
+    }
     if isinstance(fact, f.Announced):
-        values["announced"] = replace(REBOOT, reason="because")  # type: ignore[assignment]
+        values["announced"] = replace(REBOOT, reason="because")
     entry = JournalEntry(position=7, fact=replace(fact, **values))
     after = REBOOT if hasattr(fact, "maintenance") else None
     line = LogLine(entry=entry, rules=Rules(), after=after)

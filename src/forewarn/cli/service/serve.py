@@ -242,7 +242,7 @@ def _log_start(service: "Service", config: Config) -> None:
     store = "memory" if config.store == "memory" else service.store_name
     fields = {
         "version": __version__,
-        **size,
+        "fleet": size,
         "store": store,
         "clock": clock.name,
         "driver": config.driver,

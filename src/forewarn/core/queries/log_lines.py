@@ -24,7 +24,7 @@ from forewarn.core.queries.phrases import (
     start_time,
 )
 from forewarn.core.queries.views import Json, rfc3339
-from forewarn.formats import count, format_duration, join_names
+from forewarn.formats import format_duration, join_names
 
 #: The largest number of names in a list in a JSON line.
 MOST_NAMES = 100
@@ -182,10 +182,9 @@ def _explain(maintenance: Maintenance) -> str:
 
 
 def _announced(fact: f.Announced, after: Maintenance) -> str:
-    groups = count(len(after.groups), "group").partition(" ")[2]
     parts = [
         f"announced {by_whom(fact.by)}, {start_time(after)}",
-        f"{groups} {join_names(after.groups)}",
+        f"{'group' if len(after.groups) == 1 else 'groups'} {join_names(after.groups)}",
         *circumstances(after),
     ]
     return "; ".join(parts)

@@ -28,7 +28,6 @@ JOURNAL = "forewarn.journal"
 
 _BATCH = 100  # facts per query
 _PACE = 0.2  # seconds; a reader that followed every commit would slow down the others
-
 _COUNT = 60.0  # seconds between two counts of the disabled groups
 _MAINTENANCE_FACTS = get_args(f.MaintenanceFact)
 
@@ -36,7 +35,7 @@ _log = logging.getLogger(JOURNAL)
 
 
 class JournalLog:
-    """Logs each journal entry that is new since `open`, at the level of its kind."""
+    """Logs each journal entry written after `open`, at the level of its kind."""
 
     def __init__(
         self,
@@ -142,10 +141,8 @@ class JournalLog:
             return
         self._counted_at = now
         disabled = frozenset(self._disabled_groups())
-        new = sorted(
-            disabled - (disabled if self._disabled is None else self._disabled)
-        )
-        self._disabled = disabled
+        before, self._disabled = self._disabled, disabled
+        new = [] if before is None else sorted(disabled - before)
         if new:
             _log.info(
                 "Scheduled Events disabled for %s %s: no requests for 24 hours",
