@@ -19,7 +19,7 @@ Messages = Callable[[], list[str]]
 
 @pytest.fixture
 def journal_log(system: System) -> JournalLog:
-    system.announce(a_reboot("db-0"))  # before the log starts
+    system.announce(a_reboot(host="host-a"))  # before the log starts
     journal_log = JournalLog(system.store, Rules())
     journal_log.open()
     return journal_log
@@ -51,12 +51,17 @@ def test_each_new_entry_is_logged_once(system: System, messages: Messages) -> No
     assert messages() == []
 
 
-def test_an_operation_announced_before_the_start_is_known(
+def test_lines_show_the_state_at_the_time_of_each_entry(
     system: System, messages: Messages
 ) -> None:
     (maintenance,) = system.maintenances()
-    system.engine.cancel(maintenance.id, by="ops")
-    assert messages() == ["m-1 Reboot of db-0: canceled by ops"]
+    for event in maintenance.events:
+        system.engine.approve(event.id, by="ops")
+    first, second, started = messages()
+    assert first.startswith("m-1 Reboot of host-a (")
+    assert "1 of 2 approved" in first
+    assert "2 of 2 approved" in second
+    assert "approved by all groups" in started
 
 
 def test_at_level_warning_only_problems_are_logged(
