@@ -420,6 +420,7 @@ class Service:
     ) -> None:
         # Imported late: FastAPI takes half a second, and VMs are already being served.
         from forewarn.server.app import in_public, make_app
+        from forewarn.server.control.auth.sign_in_links import SignInLinks
         from forewarn.server.control.auth.work_slots import WorkSlots
         from forewarn.server.control.context import Services
         from forewarn.server.control.http.origin import known_as
@@ -442,6 +443,7 @@ class Service:
             advance=self.advance,
             tokens=self._tokens,
             sessions=sessions,
+            sign_in_links=SignInLinks(self._tokens),
             documents_position=lambda: self._documents.position,
             health=self.health,
             notifications=self._notifications,

@@ -53,6 +53,7 @@ PATHS = {
     "/v1/tokens": {"get", "post"},
     "/v1/tokens/{name}": {"delete"},
     "/v1/session": {"get", "post", "delete"},
+    "/v1/portal/links": {"post"},
     "/healthz": {"get"},
     "/readyz": {"get"},
     "/metrics": {"get"},

@@ -46,6 +46,7 @@ FOR_GROUPS = {
     ("GET", "/v1/session"),
     ("POST", "/v1/session"),
     ("DELETE", "/v1/session"),
+    ("POST", "/v1/portal/links"),
 }
 ALL = [
     (method.upper(), path)

@@ -27,6 +27,7 @@ from forewarn.engine.timers import ClockAdvance
 from forewarn.engine.tokens import TokenHolder, Tokens
 from forewarn.errors import InvalidInput
 from forewarn.ports import Snapshot
+from forewarn.server.control.auth.sign_in_links import SignInLinks
 from forewarn.server.control.auth.token_limits import TokenLimits
 from forewarn.server.control.auth.work_slots import WorkSlots
 from forewarn.server.metadata.faults.plane import InstrumentedPlane
@@ -53,6 +54,7 @@ class Services:
     advance: ClockAdvance
     tokens: Tokens
     sessions: Sessions
+    sign_in_links: SignInLinks
     documents_position: Callable[[], int]
     health: Callable[[], Health]  # reads only memory
     notifications: Notifications

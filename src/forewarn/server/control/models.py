@@ -590,6 +590,13 @@ class StartedSessionView(SessionView):
     session_key: str
 
 
+class SignInLinkView(View):
+    """A one-time link to the portal; the path contains its code."""
+
+    path: str
+    expires_in_seconds: Annotated[int, Field(ge=1)]
+
+
 class AliveView(View):
     """The service is running."""
 
