@@ -450,6 +450,7 @@ class Service:
             plane=self.plane,
             token_limits=token_limits,
             work_slots=work_slots,
+            started_at=self.engine.clock.now(),
             sources=MetricSources(
                 metrics_reader=self._metrics_reader,
                 engine=self.engine,

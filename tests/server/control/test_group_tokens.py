@@ -39,6 +39,7 @@ FOR_GROUPS = {
     ("POST", "/v1/events/{id}/approve"),
     ("GET", "/v1/fleet/map"),
     ("GET", "/v1/fleet/limited"),
+    ("GET", "/v1/fleet/checks"),
     ("GET", "/v1/overview"),
     ("GET", "/v1/journal"),
     ("GET", "/v1/stream"),

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import wraps
 from typing import Annotated, Any, TypeVar
 
@@ -62,6 +63,7 @@ class Services:
     token_limits: TokenLimits
     work_slots: WorkSlots
     sources: MetricSources
+    started_at: datetime  # by the service's clock
 
 
 # Dependencies are coroutines, because FastAPI would run functions in worker threads.

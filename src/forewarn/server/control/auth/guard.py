@@ -29,7 +29,9 @@ from forewarn.server.error_responses import is_arm, refusal
 
 _LIMITS = {"/v1/stream": TokenLimit.STREAMS}
 _LARGE_PAGE = 100  # items; larger pages are expensive
-_LARGE_PATHS = frozenset({"/v1/report", "/v1/fleet", "/v1/fleet/map"})
+_LARGE_PATHS = frozenset(
+    {"/v1/report", "/v1/fleet", "/v1/fleet/map", "/v1/fleet/checks"}
+)
 _METRICS = "/metrics"
 _SIGN_IN = ("POST", "/v1/session")
 _LINK = "sign-in-link"  # the scheme of the Authorization header

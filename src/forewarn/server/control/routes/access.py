@@ -21,6 +21,7 @@ from forewarn.server.control.context import (
     After,
     Caller,
     Limit,
+    Services,
     ServicesDep,
     ViewRoute,
     json_response,
@@ -117,9 +118,12 @@ def revoke_token(services: ServicesDep, by: Caller, name: str) -> None:
 
 
 @session_router.get("/v1/session", response_model=m.SessionView)
-def show_session(by: Caller) -> Json:
-    """Show the caller and its permissions."""
-    return _session_view(by)
+def show_session(services: ServicesDep, by: Caller) -> Json:
+    """Show the caller and its permissions.
+
+    `expires_at` is the end of the session; it is null if the request has a token.
+    """
+    return _session_view(services, by)
 
 
 @session_router.post(
@@ -137,7 +141,7 @@ def sign_in(request: Request, services: ServicesDep, by: Caller) -> Response:
     _refuse_session(by, "signing in requires a token")
     session = services.sessions.begin(by)
     headers = credentials.set_session_cookie(request.scope, session.cookie)
-    view = {**_session_view(session.holder), "session_key": session.key}
+    view = {**_session_view(services, session.holder), "session_key": session.key}
     return json_response(view, 201, headers)
 
 
@@ -175,7 +179,7 @@ def _refuse_session(by: TokenHolder, requirement: str) -> None:
         )
 
 
-def _session_view(holder: TokenHolder) -> Json:
+def _session_view(services: Services, holder: TokenHolder) -> Json:
     """Return the caller and its permissions as JSON."""
     return {
         "name": holder.name,
@@ -183,6 +187,7 @@ def _session_view(holder: TokenHolder) -> Json:
         "group": holder.group,
         "signed_in": holder.session is not None,
         "expires_at": holder.signed_in_until,
+        "token_expires_at": services.tokens.expiry_of(holder),
         "may": _actions_of(holder.role),
     }
 
