@@ -37,6 +37,7 @@ AUDIENCES: Mapping[str, Mapping[str, str]] = {
         "fleet": "operate",
     },
     "find out what happened": {
+        "doctor": "setup",
         "events": "operate",
         "journal": "operate",
         "report": "operate",

@@ -174,7 +174,7 @@ def has_color(stream: TextIO) -> bool:
     return stream.isatty()
 
 
-def _painted(text: str, source: str) -> str:
+def painted(text: str, source: str) -> str:
     """Apply the style of `source`, if there is one, to `text`."""
     if not isinstance(source, Styled) or not text.strip() or not has_color(sys.stdout):
         return text
@@ -292,7 +292,7 @@ def _widths(
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     parts = [
-        _painted(_shortened(cell, width).ljust(width), cell)
+        painted(_shortened(cell, width).ljust(width), cell)
         for cell, width in zip(cells, widths, strict=True)
     ]
     return _GAP.join(parts).rstrip()
