@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 from tests.core.support.builders import HOUR, MINUTE, NOON, a_group, a_vm
@@ -77,7 +78,7 @@ def test_group_is_disabled_after_a_day_without_outages() -> None:
     ],
 )
 def test_vms_in_one_update_domain_are_found(
-    first: dict[str, object], second: dict[str, object], is_found: bool
+    first: dict[str, Any], second: dict[str, Any], is_found: bool
 ) -> None:
     vms = [
         replace(a_vm(f"vm{n}"), **fields) for n, fields in enumerate((first, second))

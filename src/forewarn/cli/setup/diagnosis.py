@@ -1,9 +1,9 @@
 """Diagnoses, and the facts that they are derived from.
 
 1. Checks are pure: facts in, diagnoses out. `forewarn doctor` collects the facts.
-2. A check returns one diagnosis if all is well, and otherwise one for each problem.
+2. A check returns a single diagnosis if it finds nothing, or one for each problem.
    Equal problems share one diagnosis, so that the result is short for any fleet.
-3. Without permission to read something, a check is skipped and says so.
+3. Without permission to read something, a check is skipped, which its diagnosis states.
 """
 
 from collections.abc import Iterator, Sequence

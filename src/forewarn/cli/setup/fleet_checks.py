@@ -118,7 +118,7 @@ def _fleet_findings(facts: DoctorFacts, fleet: JsonObject) -> Iterator[Diagnosis
 
 def _members(finding: JsonObject, advice: _FleetAdvice, now: datetime) -> str:
     number, items = finding.number("count") or 0, finding.parts("items")
-    named = [_member(item, advice, now) for item in items[:5]]
+    named = [_member(item, advice, now) for item in items[:3]]
     more = f" and {number - len(named)} more" if number > len(named) else ""
     return f"{count(number, advice.noun)} ({', '.join(named)}{more})"
 
