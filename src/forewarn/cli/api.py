@@ -38,6 +38,12 @@ _OTHER_NAME = (
     " give the service a certificate for this hostname"
 )
 
+#: The error if the URL is that of the metadata service.
+METADATA_ENDPOINT = (
+    "this address is the metadata endpoint for VMs, not the control API, which usually"
+    " has port 8255 (check --url)"
+)
+
 #: OpenSSL's verification error codes.
 _CERTIFICATE_PROBLEMS: Mapping[int, str] = {
     9: "is not valid yet; check the clocks on both machines",
@@ -244,10 +250,7 @@ def _problem_message(error: HTTPError) -> str | None:
     if not isinstance(plain, dict):
         return None
     if isinstance(plain.get("error"), str):  # the format of the metadata endpoint
-        return (
-            "this address is the metadata endpoint for VMs, not the control API, which"
-            " usually has port 8255 (check --url)"
-        )
+        return METADATA_ENDPOINT
     message = plain.get("detail") or plain.get("reason") or plain.get("title")
     return message if isinstance(message, str) else None
 

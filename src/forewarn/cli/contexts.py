@@ -28,6 +28,7 @@ from forewarn.errors import InvalidInput, WrongUsage
 
 #: The context of the service on this machine.
 LOCAL = "local"
+LOCAL_SERVICE = "the local service"
 LOCAL_URL = "http://127.0.0.1:8255"
 
 #: A file in the state directory with the address of the service that runs there.
@@ -182,7 +183,7 @@ def choose(args: Namespace, environment: Mapping[str, str]) -> ServiceChoice:
     contexts = load(environment)
     chosen = name or (LOCAL if url is not None else contexts.current)
     context = contexts.get(chosen)
-    place = "the local service" if context is None else f"context {chosen}"
+    place = LOCAL_SERVICE if context is None else f"context {chosen}"
     service = context or local_context(environment)
     token_place = token_path(environment) if context is None else place
     is_named = "context" in args.typed

@@ -39,6 +39,7 @@ AUDIENCES: Mapping[str, Mapping[str, str]] = {
         "fleet": "operate",
     },
     "find out what happened": {
+        "doctor": "setup",
         "journal": "operate",
         "report": "operate",
         "portal": "service",

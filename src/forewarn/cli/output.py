@@ -179,7 +179,7 @@ def paint(text: str, style: Style, stream: TextIO) -> str:
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if has_color(stream) else text
 
 
-def _painted(text: str, source: str) -> str:
+def painted(text: str, source: str) -> str:
     """Apply the style of `source`, if there is one, to `text`."""
     if not isinstance(source, Styled) or not text.strip() or not has_color(sys.stdout):
         return text
@@ -297,7 +297,7 @@ def _widths(
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     parts = [
-        _painted(_shortened(cell, width).ljust(width), cell)
+        painted(_shortened(cell, width).ljust(width), cell)
         for cell, width in zip(cells, widths, strict=True)
     ]
     return _GAP.join(parts).rstrip()

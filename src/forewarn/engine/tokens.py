@@ -114,6 +114,11 @@ class Tokens:
         token = self._tokens.get(token_id)
         return None if token is None else token.digest
 
+    def expiry_of(self, holder: TokenHolder) -> datetime | None:
+        """Return when the holder's token expires, or None if it never does."""
+        token = self._tokens.get(holder.token) if holder.token else None
+        return None if token is None else token.expires_at
+
     def is_good(self, holder: TokenHolder) -> bool:
         """Return whether the token of `holder` is still valid."""
         if holder.token is None:

@@ -464,6 +464,7 @@ class Service:
     ) -> None:
         # Imported late: FastAPI takes half a second, and VMs are already being served.
         from forewarn.server.app import in_public, make_app
+        from forewarn.server.control.auth.sign_in_links import SignInLinks
         from forewarn.server.control.auth.work_slots import WorkSlots
         from forewarn.server.control.context import Services
         from forewarn.server.control.http.origin import known_as
@@ -486,12 +487,14 @@ class Service:
             advance=self.advance,
             tokens=self._tokens,
             sessions=sessions,
+            sign_in_links=SignInLinks(self._tokens),
             documents_position=lambda: self._documents.position,
             health=self.health,
             notifications=self._notifications,
             plane=self.plane,
             token_limits=token_limits,
             work_slots=work_slots,
+            started_at=self.engine.clock.now(),
             sources=MetricSources(
                 metrics_reader=self._metrics_reader,
                 engine=self.engine,

@@ -8,6 +8,8 @@ import pytest
 from tests.patience import PATIENCE
 from tests.server.support.service import RunningService, send_request
 
+from forewarn import __version__
+
 #: Every path of the API and its methods.
 PATHS = {
     "/v1/vms": {"get"},
@@ -52,7 +54,9 @@ PATHS = {
     "/v1/notifiers": {"get"},
     "/v1/tokens": {"get", "post"},
     "/v1/tokens/{name}": {"delete"},
+    "/v1/fleet/checks": {"get"},
     "/v1/session": {"get", "post", "delete"},
+    "/v1/portal/links": {"post"},
     "/healthz": {"get"},
     "/readyz": {"get"},
     "/metrics": {"get"},
@@ -269,4 +273,4 @@ def test_api_reference_page_loads_nothing_external(
 
 def test_healthy_service_is_alive_and_ready(shared: RunningService) -> None:
     assert shared.get("/healthz") == {"status": "ok"}
-    assert shared.get("/readyz") == {"status": "ready"}
+    assert shared.get("/readyz") == {"status": "ready", "version": __version__}

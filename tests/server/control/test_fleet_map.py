@@ -151,3 +151,28 @@ def test_limited_vms_are_shown_to_operators_and_to_their_group(
     assert item["text"] == (
         "VM web-0, 2 requests refused in the last hour (approved events)"
     )
+
+
+# --- checks ------------------------------------------------------------------
+
+
+def test_checks_name_what_is_unusual(service: RunningService) -> None:
+    service.request("PUT", "/v1/hosts/spare", {})
+    service.request("PUT", "/v1/vms/stray", {"group": "web"})
+    checks = service.get("/v1/fleet/checks")
+    assert (checks["hosts"], checks["groups"], checks["vms"]) == (3, 4, 6)
+    found = {
+        finding["check"]: [item["name"] for item in finding["items"]]
+        for finding in checks["findings"]
+    }
+    assert found["group-without-vms"] == ["empty"]
+    assert "stray" in found["vm-without-host"]
+
+
+def test_checks_for_a_group_token_hide_other_groups_and_hosts(
+    service: RunningService,
+) -> None:
+    team = client_with_token(service, "web-checks", "group", group="web")
+    checks = team.get("/v1/fleet/checks")
+    assert (checks["hosts"], checks["groups"], checks["vms"]) == (None, 1, 3)
+    assert {finding["check"] for finding in checks["findings"]} <= {"group-disabled"}

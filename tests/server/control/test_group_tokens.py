@@ -39,6 +39,7 @@ FOR_GROUPS = {
     ("POST", "/v1/events/{id}/approve"),
     ("GET", "/v1/fleet/map"),
     ("GET", "/v1/fleet/limited"),
+    ("GET", "/v1/fleet/checks"),
     ("GET", "/v1/overview"),
     ("GET", "/v1/journal"),
     ("GET", "/v1/stream"),
@@ -46,6 +47,7 @@ FOR_GROUPS = {
     ("GET", "/v1/session"),
     ("POST", "/v1/session"),
     ("DELETE", "/v1/session"),
+    ("POST", "/v1/portal/links"),
 }
 ALL = [
     (method.upper(), path)

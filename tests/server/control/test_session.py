@@ -77,6 +77,7 @@ def test_sign_in_returns_identity_and_expiry(shared: RunningService) -> None:
         "role": "admin",
         "group": None,
         "signed_in": True,
+        "token_expires_at": None,
         "may": ALL,
     }
     assert abs(ends - before - timedelta(hours=12)) < timedelta(minutes=1)

@@ -21,7 +21,8 @@ from forewarn.server.control.auth.credentials import token_attempts
 NEEDS_OPERATOR = {
     (method, path)
     for method, path in GUARDED
-    if method == "POST" and not path.startswith(("/v1/tokens", "/v1/session"))
+    if method == "POST"
+    and not path.startswith(("/v1/tokens", "/v1/session", "/v1/portal"))
 }
 NEEDS_ADMIN = {
     (method, path)

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import wraps
 from typing import Annotated, Any, TypeVar
 
@@ -27,6 +28,7 @@ from forewarn.engine.timers import ClockAdvance
 from forewarn.engine.tokens import TokenHolder, Tokens
 from forewarn.errors import InvalidInput
 from forewarn.ports import Snapshot
+from forewarn.server.control.auth.sign_in_links import SignInLinks
 from forewarn.server.control.auth.token_limits import TokenLimits
 from forewarn.server.control.auth.work_slots import WorkSlots
 from forewarn.server.metadata.faults.plane import InstrumentedPlane
@@ -53,6 +55,7 @@ class Services:
     advance: ClockAdvance
     tokens: Tokens
     sessions: Sessions
+    sign_in_links: SignInLinks
     documents_position: Callable[[], int]
     health: Callable[[], Health]  # reads only memory
     notifications: Notifications
@@ -60,6 +63,7 @@ class Services:
     token_limits: TokenLimits
     work_slots: WorkSlots
     sources: MetricSources
+    started_at: datetime  # by the service's clock
 
 
 # Dependencies are coroutines, because FastAPI would run functions in worker threads.

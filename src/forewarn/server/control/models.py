@@ -35,6 +35,7 @@ from forewarn.core.lifecycle.commands import PossibleCommand
 from forewarn.core.lifecycle.facts import Fact, Sight
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Via
 from forewarn.core.queries.explanation import WaitReason
+from forewarn.core.queries.fleet_checks import FleetFinding
 from forewarn.core.queries.views import (
     Json,
     event_view,
@@ -394,6 +395,16 @@ class FleetMapView(View):
     vms: _MappedVmsView
 
 
+class FleetChecksView(View):
+    """The size of the fleet, and what is unusual about it."""
+
+    now: datetime
+    hosts: _Count | None
+    groups: _Count
+    vms: _Count
+    findings: list[FleetFinding]
+
+
 class _LimitedVmView(View):
     name: _Name
     refused: _Count
@@ -586,6 +597,7 @@ class SessionView(View):
     group: str | None
     signed_in: bool
     expires_at: datetime | None
+    token_expires_at: datetime | None
     may: list[str]
 
 
@@ -593,6 +605,13 @@ class StartedSessionView(SessionView):
     """A new session with its key, which is shown only once."""
 
     session_key: str
+
+
+class SignInLinkView(View):
+    """A one-time link to the portal; the path contains its code."""
+
+    path: str
+    expires_in_seconds: Annotated[int, Field(ge=1)]
 
 
 class AliveView(View):
@@ -610,6 +629,7 @@ class ReadyView(View):
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     status: Literal["ready"]
+    version: str
     faults: list[FaultKind] = []
     warnings: list[str] = []
 
@@ -618,4 +638,5 @@ class NotReadyView(View):
     """The service is not ready."""
 
     status: Literal["not ready"]
+    version: str
     reason: str

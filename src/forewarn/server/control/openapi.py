@@ -18,7 +18,8 @@ from forewarn.server.control.models import Problem
 Json = dict[str, Any]
 
 _JSON = "application/json"
-_SESSION = "/v1/session"  # has no body and no idempotency key
+#: These paths have no body and no idempotency key.
+_SIGN_IN = ("/v1/session", "/v1/portal/links")
 _HEADERS: Mapping[int, str] = {
     401: "WWW-Authenticate",
     429: "Retry-After",
@@ -121,7 +122,7 @@ def _errors(method: str, path: str, *, has_query: bool) -> Iterator[int]:
         yield 404
     if has_query:
         yield 422
-    if method != "get" and path != _SESSION:
+    if method != "get" and path not in _SIGN_IN:
         yield from (404, 409, 422)
 
 

@@ -1,5 +1,6 @@
 // Entry point: creates the application and renders it.
 
+import { takeSignInCode, watchSignInLinks } from "./route.js";
 import { Api, RequestError, SessionKey, watchOtherTabs } from "./service/api.js";
 import { Live } from "./service/live.js";
 import { Model } from "./service/model.js";
@@ -14,24 +15,30 @@ import { AppContext, html, render, useEffect, useMemo, useState } from "./view.j
  * @typedef {object} FoundSession
  * @property {Session | null} session null if signed out
  * @property {string} why the reason to sign in again; empty if there is none
+ * @property {Parameters<import("./view.js").App["notify"]>} [notice] about a sign-in
+ *   link
  */
 
 const SECOND = 1000;
 
 const KEY = new SessionKey();
 const SIGNED_OUT = "You are signed out."; // in another tab
+const STILL = "You are still signed in as";
 
 /** @param {{first: FoundSession}} props */
 function Root({ first }) {
   const [session, setSession] = useState(first.session);
   const [reason, setReason] = useState(first.why); // why the user must sign in again
   const { toasts, notify, drop, clear } = useToasts();
-  const latest = useMemo(() => ({ change: 0 }), []); // number of the last change
+  // The number of the last change, and what to show once its session is drawn.
+  const latest = useMemo(() => ({ change: 0, notice: first.notice }), []);
   const app = useMemo(() => createApp(session, notify, end), [session]);
 
   useEffect(() => (session ? connect(app) : undefined), [app]);
   useEffect(() => watchOtherTabs(() => void followOthers()), []);
+  useEffect(() => watchSignInLinks((code) => void openLink(code)), []);
   useEffect(() => clear, [session]); // toasts belong to the session
+  useEffect(showNotice, [session]);
 
   /** @param {string} why */
   function end(why) {
@@ -39,12 +46,32 @@ function Root({ first }) {
     setSession((current) => (current === session ? null : current)); // may come late
   }
 
-  /** Adopt a session change from another tab, unless there is a newer change. */
-  async function followOthers() {
+  function showNotice() {
+    if (latest.notice) notify(...latest.notice);
+    delete latest.notice;
+  }
+
+  /** Adopt a session change from another tab. */
+  function followOthers() {
+    return adopt(fetchSession(), SIGNED_OUT);
+  }
+
+  /** @param {string} code of a sign-in link that was opened in this tab */
+  function openLink(code) {
+    return adopt(redeem(code), "");
+  }
+
+  /**
+   * Adopt a session that is being fetched, unless there is a newer change.
+   * @param {Promise<FoundSession>} fetched
+   * @param {string} why the reason if the service gives none
+   */
+  async function adopt(fetched, why) {
     const own = ++latest.change;
-    const found = await fetchSession();
+    const found = await fetched;
     if (own !== latest.change) return;
-    setReason(found.session ? "" : found.why || SIGNED_OUT);
+    latest.notice = found.notice;
+    setReason(found.session ? "" : found.why || why);
     setSession(found.session);
   }
 
@@ -113,6 +140,24 @@ async function fetchSession() {
 }
 
 /**
+ * Sign in with the code of a one-time link. If this fails, keep the current session.
+ * @param {string} code
+ * @returns {Promise<FoundSession>}
+ */
+async function redeem(code) {
+  try {
+    const session = await createApi(() => {}).signInWithLink(code);
+    const { name, role } = session;
+    return { session, why: "", notice: [`Signed in as ${name} (role: ${role}).`] };
+  } catch (error) {
+    const why = /** @type {Error} */ (error).message;
+    const { session } = await fetchSession();
+    if (!session) return { session, why };
+    return { session, why, notice: [`${STILL} ${session.name}: ${why}`, "refused"] };
+  }
+}
+
+/**
  * Stay connected while the page is visible: browsers limit the number of connections
  * to a service across all tabs.
  * @param {import("./view.js").App} app
@@ -135,8 +180,9 @@ function connect({ model, live }) {
 
 /** Replace the static content of index.html. */
 async function start() {
+  const code = takeSignInCode(); // at once, so that the code is not left in the history
   const root = document.getElementById("root");
-  const first = await fetchSession();
+  const first = await (code ? redeem(code) : fetchSession());
   root?.replaceChildren();
   if (root) render(html`<${Root} first=${first} />`, root);
 }

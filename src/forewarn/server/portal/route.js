@@ -8,6 +8,8 @@ import { useEffect, useState } from "./view.js";
  * @property {string | null} id of the maintenance operation whose story is open, if any
  */
 
+const SIGN_IN = "#sign-in=";
+
 export const PAGES = [
   { name: "now", title: "Now" },
   { name: "timeline", title: "Timeline" },
@@ -30,6 +32,35 @@ export function routeOf(hash) {
  */
 export function hashOf(page, id = null) {
   return id === null ? `#/${page}` : `#/${page}/${encodeURIComponent(id)}`;
+}
+
+/**
+ * Remove the code of a one-time sign-in link from the address bar and the history.
+ * @returns {string} the code; empty if the address contains none
+ */
+export function takeSignInCode() {
+  const code = signInCodeIn(location.hash);
+  if (code) history.replaceState(null, "", hashOf("now"));
+  return code;
+}
+
+/**
+ * Handle sign-in links that are opened in this tab, which does not reload the page.
+ * @param {(code: string) => void} open
+ */
+export function watchSignInLinks(open) {
+  addEventListener("hashchange", () => {
+    const code = takeSignInCode();
+    if (code) open(code);
+  });
+}
+
+/**
+ * @param {string} hash
+ * @returns {string} the code of a sign-in link; empty if there is none
+ */
+export function signInCodeIn(hash) {
+  return hash.startsWith(SIGN_IN) ? hash.slice(SIGN_IN.length) : "";
 }
 
 /** @returns {Route} */

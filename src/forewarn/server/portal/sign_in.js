@@ -49,8 +49,9 @@ export function SignIn({ reason, enter }) {
       </p>
       <button class="primary" disabled=${isBusy}>Sign in</button>
       <p id="hint" class="hint">
-        To get a token, run <code>forewarn portal</code> on the service's machine.
-        To create more tokens, run <code>forewarn token create</code>.
+        To sign in without a token, run <code>forewarn portal --open</code> on the
+        service's machine. To get a token, run <code>forewarn portal</code>. To create
+        more tokens, run <code>forewarn token create</code>.
       </p>
     </form>
   </main>`;

@@ -20,6 +20,7 @@ from forewarn.server.control.auth.permissions import (
     may,
     permission_for,
 )
+from forewarn.server.control.auth.sign_in_links import UnusableLink
 from forewarn.server.control.auth.token_limits import TokenLimit, TokenRefusal
 from forewarn.server.control.auth.work_slots import WorkKind, slots_of
 from forewarn.server.control.context import Services
@@ -28,8 +29,12 @@ from forewarn.server.error_responses import is_arm, refusal
 
 _LIMITS = {"/v1/stream": TokenLimit.STREAMS}
 _LARGE_PAGE = 100  # items; larger pages are expensive
-_LARGE_PATHS = frozenset({"/v1/report", "/v1/fleet", "/v1/fleet/map"})
+_LARGE_PATHS = frozenset(
+    {"/v1/report", "/v1/fleet", "/v1/fleet/map", "/v1/fleet/checks"}
+)
 _METRICS = "/metrics"
+_SIGN_IN = ("POST", "/v1/session")
+_LINK = "sign-in-link"  # the scheme of the Authorization header
 _LONGEST_WAIT = 10.0  # seconds that a request waits for a slot
 _NO_TOKEN = (
     "a bearer token is required; `forewarn serve` writes one to the `token` file in"
@@ -40,6 +45,7 @@ _OTHER_ORIGIN = (
     "the session cookie is accepted only from the portal's own pages; send a token"
     " instead"
 )
+_ONLY_SIGN_IN = "a sign-in link can only be used to sign in to the portal"
 
 #: The service itself created these sessions, so requests with them are not guesses.
 _NO_GUESSES = frozenset(
@@ -103,6 +109,8 @@ class Guard:
             if isinstance(holder, TokenHolder):
                 return holder
             return self._refuse(scope, holder)
+        if scheme.lower() == _LINK and text.strip():
+            return self._with_link(scope, text.strip())
         if session is None and key is None:
             return refusal(scope, 401, _NO_TOKEN, {"WWW-Authenticate": "Bearer"})
         if session is None:  # the browser drops the cookie when it expires
@@ -125,7 +133,19 @@ class Guard:
             response.headers.update(credentials.remove_session_cookie(scope))
         return response
 
-    def _refuse(self, scope: Scope, unknown: UnknownToken | Lapsed) -> Response:
+    def _with_link(self, scope: Scope, code: str) -> TokenHolder | Response:
+        if (scope["method"], scope["path"]) != _SIGN_IN:
+            return _unknown(scope, _ONLY_SIGN_IN)
+        holder = self._services.sign_in_links.redeem(code)
+        if isinstance(holder, TokenHolder):
+            return holder
+        if holder is UnusableLink.USED:  # the code is known, so this is not a guess
+            return _unknown(scope, holder.value)
+        return self._refuse(scope, holder)
+
+    def _refuse(
+        self, scope: Scope, unknown: UnknownToken | Lapsed | UnusableLink
+    ) -> Response:
         address = _address_of(scope)
         self._services.engine.observations.add_refusal(address)
         wait = self._attempts.wait(address)

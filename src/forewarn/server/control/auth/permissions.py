@@ -37,9 +37,15 @@ _VM_OPERATIONS = "restart|redeploy|reimage|evict|delete|start"
 #: The first matching line applies.
 _PERMISSIONS: Sequence[Permission] = (
     _allow("GET HEAD POST DELETE", r"/v1/session", Role.VIEWER, groups=True),
+    _allow("POST", r"/v1/portal/links", Role.VIEWER, groups=True),
     _allow("GET HEAD", r"/v1/(vms|groups|hosts)(/[^/]+)?", Role.VIEWER, groups=True),
     _allow("GET HEAD", r"/v1/(maintenances|events)(/.*)?", Role.VIEWER, groups=True),
-    _allow("GET HEAD", r"/v1/(overview|fleet/(map|limited))", Role.VIEWER, groups=True),
+    _allow(
+        "GET HEAD",
+        r"/v1/(overview|fleet/(map|limited|checks))",
+        Role.VIEWER,
+        groups=True,
+    ),
     _allow("GET HEAD", r"/v1/(journal|stream|clock)", Role.VIEWER, groups=True),
     _allow("POST", rf"/v1/vms/[^/]+/({_VM_OPERATIONS})", Role.OPERATOR, groups=True),
     _allow("POST", r"/v1/events/[^/]+/approve", Role.OPERATOR, groups=True),

@@ -16,10 +16,12 @@ from forewarn.errors import InvalidInput
 from forewarn.server.control import models as m
 from forewarn.server.control.auth import credentials
 from forewarn.server.control.auth.permissions import may, permission_for
+from forewarn.server.control.auth.sign_in_links import LASTS
 from forewarn.server.control.context import (
     After,
     Caller,
     Limit,
+    Services,
     ServicesDep,
     ViewRoute,
     json_response,
@@ -116,9 +118,12 @@ def revoke_token(services: ServicesDep, by: Caller, name: str) -> None:
 
 
 @session_router.get("/v1/session", response_model=m.SessionView)
-def show_session(by: Caller) -> Json:
-    """Show the caller and its permissions."""
-    return _session_view(by)
+def show_session(services: ServicesDep, by: Caller) -> Json:
+    """Show the caller and its permissions.
+
+    `expires_at` is the end of the session; it is null if the request has a token.
+    """
+    return _session_view(services, by)
 
 
 @session_router.post(
@@ -127,18 +132,16 @@ def show_session(by: Caller) -> Json:
 def sign_in(request: Request, services: ServicesDep, by: Caller) -> Response:
     """Sign in with a token, and start a session that lasts twelve hours.
 
+    Instead of a token, the header `Authorization: Sign-In-Link CODE` may contain the
+    code of a link from `/v1/portal/links`.
+
     Only this response contains the session key. Each request of the session needs the
     cookie, and the key in the header `Forewarn-Session-Key`.
     """
-    if by.session is not None:
-        raise HTTPException(
-            401,
-            "signing in requires a token; a session cannot start another session",
-            {"WWW-Authenticate": "Bearer"},
-        )
+    _refuse_session(by, "signing in requires a token")
     session = services.sessions.begin(by)
     headers = credentials.set_session_cookie(request.scope, session.cookie)
-    view = {**_session_view(session.holder), "session_key": session.key}
+    view = {**_session_view(services, session.holder), "session_key": session.key}
     return json_response(view, 201, headers)
 
 
@@ -152,7 +155,31 @@ def sign_out(request: Request, services: ServicesDep, by: Caller) -> Response:
     )
 
 
-def _session_view(holder: TokenHolder) -> Json:
+@session_router.post(
+    "/v1/portal/links", status_code=201, response_model=m.SignInLinkView
+)
+def create_sign_in_link(services: ServicesDep, by: Caller) -> Json:
+    """Create a one-time link that signs in to the portal as the caller.
+
+    The link can be used once, within a minute. Its code is in the URL's fragment, which
+    browsers never send to a server.
+    """
+    _refuse_session(by, "creating a sign-in link requires a token")
+    code = services.sign_in_links.create(by)
+    return {"path": f"/portal/#sign-in={code}", "expires_in_seconds": LASTS}
+
+
+def _refuse_session(by: TokenHolder, requirement: str) -> None:
+    """Refuse a session, because a session must not outlive its twelve hours."""
+    if by.session is not None:
+        raise HTTPException(
+            401,
+            f"{requirement}; a session cannot start another session",
+            {"WWW-Authenticate": "Bearer"},
+        )
+
+
+def _session_view(services: Services, holder: TokenHolder) -> Json:
     """Return the caller and its permissions as JSON."""
     return {
         "name": holder.name,
@@ -160,6 +187,7 @@ def _session_view(holder: TokenHolder) -> Json:
         "group": holder.group,
         "signed_in": holder.session is not None,
         "expires_at": holder.signed_in_until,
+        "token_expires_at": services.tokens.expiry_of(holder),
         "may": _actions_of(holder.role),
     }
 

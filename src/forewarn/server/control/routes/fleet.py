@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from forewarn.core import fleet_file
 from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name, natural_order
 from forewarn.core.outages import Outage
+from forewarn.core.queries.fleet_checks import CheckedFleet, CheckedVm, check_fleet
 from forewarn.core.queries.views import Json, group_view
 from forewarn.engine.lookup import declared_name, find_vm
 from forewarn.engine.tokens import TokenHolder
@@ -198,6 +199,40 @@ def show_map(services: ServicesDep, by: Caller) -> Json:
         "hosts": [host.name for host in hosts],
         "groups": [_group_view(group, now, outages) for group in groups],
         "vms": _vm_columns(by, entries, hosts, groups),
+    }
+
+
+@router.get("/v1/fleet/checks", response_model=m.FleetChecksView)
+def show_checks(services: ServicesDep, by: Caller) -> Json:
+    """Check for groups and VMs that would miss events or be affected all at once.
+
+    `last_request` of a VM is null if it has not polled since the service started. Each
+    finding lists at most 10 names.
+    """
+    engine, directory = services.engine, services.plane.handler.directory
+    engine.save_observations()
+    shown = (
+        (vm_for(by, entry.vm), entry.last_request) for entry in directory.entries()
+    )
+    vms = [CheckedVm(vm=vm, last_request=polled) for vm, polled in shown if vm]
+    with engine.store.snapshot() as snapshot:
+        now = engine.now(snapshot)
+        groups = groups_for(by, snapshot, after="", limit=_ALL)
+        hosts = len(snapshot.hosts(after="", limit=_ALL)) if by.group is None else None
+        polls = [group.last_request for group in groups if group.last_request]
+        findings = check_fleet(
+            CheckedFleet(hosts=hosts, groups=groups, vms=vms),
+            now,
+            started_at=services.started_at,
+            outages=snapshot.outages(min(polls)) if polls else (),
+            is_open=directory.is_open,
+        )
+    return {
+        "now": now,
+        "hosts": hosts,
+        "groups": len(groups),
+        "vms": len(vms),
+        "findings": findings,
     }
 
 

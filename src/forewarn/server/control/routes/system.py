@@ -9,6 +9,7 @@ from html import escape
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
+from forewarn import __version__
 from forewarn.core.queries.views import Json
 from forewarn.engine.readers.notifications import TargetStatus
 from forewarn.server.control import models as m
@@ -66,10 +67,11 @@ async def readyz(request: Request) -> Response:
     health = services.health()
     if health.problems:
         reason = "; ".join(str(problem) for problem in health.problems)
-        return json_response({"status": "not ready", "reason": reason}, 503)
+        plain = {"status": "not ready", "version": __version__, "reason": reason}
+        return json_response(plain, 503)
     lists = {"faults": services.plane.faults.kinds, "warnings": health.warnings}
     shown = {name: items for name, items in lists.items() if items}
-    return json_response({"status": "ready", **shown}, 200)
+    return json_response({"status": "ready", "version": __version__, **shown}, 200)
 
 
 # --- notifiers ---------------------------------------------------------------

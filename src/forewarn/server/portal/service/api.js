@@ -18,6 +18,7 @@ const UNKNOWN_OUTCOME =
   " retrying.";
 
 const SESSION = "/v1/session";
+const LINK_SCHEME = "Sign-In-Link"; // of the Authorization header
 
 const BAD_TOKEN = "This is not a valid token: it contains unsupported characters.";
 const READ_TIMEOUT = 20_000; // ms; a read usually takes less than one second
@@ -109,9 +110,27 @@ export class Api {
    * @param {string} token
    * @returns {Promise<import("../types").Session>}
    */
-  async signIn(token) {
-    if (/[^\x20-\xff]/.test(token)) throw new RequestError(0, BAD_TOKEN);
-    const headers = { Authorization: `Bearer ${token}` };
+  signIn(token) {
+    return this.startSession("Bearer", token);
+  }
+
+  /**
+   * Sign in with the code of a one-time link.
+   * @param {string} code
+   * @returns {Promise<import("../types").Session>}
+   */
+  signInWithLink(code) {
+    return this.startSession(LINK_SCHEME, code);
+  }
+
+  /**
+   * @param {string} scheme
+   * @param {string} credentials
+   * @returns {Promise<import("../types").Session>}
+   */
+  async startSession(scheme, credentials) {
+    if (/[^\x20-\xff]/.test(credentials)) throw new RequestError(0, BAD_TOKEN);
+    const headers = { Authorization: `${scheme} ${credentials}` };
     const started = await this.request("POST", SESSION, { headers });
     const { session_key: key, ...session } = started;
     this.key.set(key);
