@@ -33,6 +33,13 @@ def test_reference_pages_are_up_to_date() -> None:
         )
 
 
+def test_completion_scripts_are_up_to_date() -> None:
+    module = runpy.run_path(str(ROOT / "docs" / "make_completion.py"))
+    for name, generated in module["scripts"]().items():
+        kept = (module["FOLDER"] / name).read_text()
+        assert kept == generated, f"{name} is old; run scripts/reference"
+
+
 def test_page_of_commands_is_complete_and_fits_a_terminal() -> None:
     page = (ROOT / "docs" / "reference" / "commands.md").read_text()
     assert "### forewarn host recovered\n" in page  # the longest command

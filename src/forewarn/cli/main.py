@@ -63,6 +63,7 @@ AUDIENCES: Mapping[str, Mapping[str, str]] = {
     },
     "set up the command line": {
         "context": "setup",
+        "completion": "setup",
     },
 }
 
@@ -139,6 +140,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    if words[:1] == [options.COMPLETE]:
+        from forewarn.cli.setup import names  # only here, to start fast
+
+        return names.run(words[1:])
     words = _expand(words)
     _refuse_linux_command(words)
     try:

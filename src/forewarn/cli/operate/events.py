@@ -133,6 +133,7 @@ def register(subcommands: Subcommands) -> None:
             "id",
             metavar="ID",
             help="ID of the maintenance operation or of one of its events",
+            names="maintenances",
         )
 
 
