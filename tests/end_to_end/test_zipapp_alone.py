@@ -100,6 +100,11 @@ def test_the_wheel_has_the_completion_scripts(installed: Path, shell: str) -> No
     assert done.stdout == (FOLDER / f"completion.{shell}").read_text()
 
 
+def test_the_wheel_has_the_man_pages(installed: Path) -> None:
+    names = [path.name for path in (installed / "share/man/man1").iterdir()]
+    assert sorted(names) == sorted(page.name for page in (ROOT / "docs/man").iterdir())
+
+
 def test_the_wheel_has_the_agent(installed: Path, tmp_path: Path) -> None:
     done = run(installed / "bin/forewarn", "agent", "--help", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

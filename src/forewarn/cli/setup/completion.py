@@ -23,15 +23,15 @@ To complete commands in the current shell, run:
   zsh:   source <(forewarn completion zsh)
   fish:  forewarn completion fish | source
 
-To complete commands in all new shells, add the line for bash to ~/.bashrc or the
-line for zsh to ~/.zshrc. In ~/.zshrc, it must come after `autoload -Uz compinit;
-compinit`. For fish, run:
+To complete commands in all new shells, add the line for bash to ~/.bashrc, or the
+line for zsh to ~/.zshrc after `autoload -Uz compinit; compinit`. For fish, run:
 
-  fish:  forewarn completion fish > ~/.config/fish/completions/forewarn.fish
+  forewarn completion fish > ~/.config/fish/completions/forewarn.fish
 
 If forewarn is not in the PATH, as in a checkout, use its path in these commands,
 for example ~/forewarn/.venv/bin/forewarn. The scripts also complete commands that
-are typed with a path, and then get the names from that program."""
+are typed with a path, and then get the names from that program. After an upgrade,
+run the command for fish again."""
 
 
 def register(subcommands: Subcommands) -> None:
