@@ -42,7 +42,7 @@ def register(subcommands: Subcommands) -> None:
         _print_script,
         summary="complete commands and names with the Tab key",
         description=_DESCRIPTION,
-        example="source <(forewarn completion bash)",
+        example="forewarn completion fish | source",
         common=(),
     )
     add_argument(
