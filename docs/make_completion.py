@@ -53,7 +53,7 @@ _PATHS: Mapping[str, Mapping[str, str]] = {
 #: line, because its path may differ from that of the installed one.
 _PREAMBLES: Mapping[str, str] = {
     "bash": f"""\
-# $1=kind of names, $2=completing word
+# $1=kinds of names, $2=completing word
 _forewarn_names() {{
   local name
   "${{COMP_WORDS[0]/#\\~/$HOME}}" {COMPLETE} "$1" "$2" "${{COMP_WORDS[@]}}" \\
@@ -84,7 +84,7 @@ _forewarn() {{
 }}
 """,
     "zsh": f"""\
-# $1=kind of names
+# $1=kinds of names
 _forewarn_names() {{
   local -a found
   local line program=${{(Q)forewarn_words[1]}}
@@ -103,7 +103,7 @@ _forewarn() {{
 }}
 """.replace("\\`", "`"),
     "fish": f"""\
-# $argv[1]=kind of names
+# $argv[1]=kinds of names
 function _forewarn_names
   set -l words (commandline -opc)
   set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
@@ -172,7 +172,9 @@ def _function(name: str, kinds: Sequence[str], shell: str) -> str:
     if unknown:
         raise RuntimeError(f"unknown kind of names: {', '.join(unknown)}")
     word = ' "$1"' if shell == "bash" else ""
-    calls = [_PATHS[shell].get(kind, f"_forewarn_names {kind}{word}") for kind in kinds]
+    listed = ",".join(kind for kind in kinds if kind in FINDERS)
+    calls = [f"_forewarn_names {listed}{word}"] if listed else []
+    calls += [_PATHS[shell][kind] for kind in kinds if kind in _PATHS[shell]]
     start, end = ("function {}", "end") if shell == "fish" else ("{}() {{", "}")
     return "\n  ".join([start.format(name), *calls]) + f"\n{end}\n"
 

@@ -82,6 +82,12 @@ def test_flags_on_the_line_choose_the_service(
     assert service.only("GET").headers["Authorization"] == "Bearer typed"
 
 
+def test_kinds_are_independent(service: Service, run: Cli) -> None:
+    service.refuse("GET", "/v1/tokens", 403, "no")
+    service.respond("GET", "/v1/vms", VMS)
+    assert run("__complete tokens,vms db") == "db-0\n"
+
+
 def test_context_names_need_no_service(run: Cli) -> None:
     lab = ServiceContext(url="http://127.0.0.1:1")
     contexts.save(ServiceContexts(by_name={"lab": lab}), os.environ)

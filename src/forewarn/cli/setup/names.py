@@ -1,7 +1,7 @@
 """Names for completion with the Tab key, from the service and from this machine.
 
-1. The completion scripts call `forewarn __complete KIND PREFIX WORDS`. WORDS is the
-   command line so far.
+1. The completion scripts call `forewarn __complete KINDS PREFIX WORDS`. KINDS are
+   separated by commas; WORDS are the command line so far.
 2. The command prints one name per line, followed by a tab and a description if there is
    one. It never prints an error, never waits longer than `_LIMIT`, and always succeeds,
    because its output goes to the prompt.
@@ -23,7 +23,7 @@ from forewarn.cli.api import ControlApi, api_of
 from forewarn.cli.options import SERVICE, apply_environment
 from forewarn.cli.responses import maintenance_from, object_from
 
-_LIMIT = 0.9  # seconds
+_LIMIT = 0.8  # seconds
 _MOST = 200  # names; a terminal cannot show more
 
 #: A name, and a description or "".
@@ -33,12 +33,13 @@ Finder: TypeAlias = Callable[[str, Sequence[str]], Iterable[Candidate]]
 
 def run(words: Sequence[str]) -> int:
     """Print the names that complete the last word."""
-    kind, prefix, *line = [*words, "", ""][: max(2, len(words))]
+    kinds, prefix, *line = [*words, "", ""][: max(2, len(words))]
     found: list[Candidate] = []
 
     def find() -> None:
-        with suppress(Exception):  # see rule 2
-            found.extend(names(kind, prefix, line))
+        for kind in kinds.split(","):
+            with suppress(Exception):  # see rule 2
+                found.extend(names(kind, prefix, line))
 
     finder = Thread(target=find, daemon=True)  # exiting does not wait for it
     finder.start()

@@ -699,7 +699,7 @@ _shtab_forewarn___version_nargs=0
 
 
 # Custom Preamble
-# $1=kind of names, $2=completing word
+# $1=kinds of names, $2=completing word
 _forewarn_names() {
   local name
   "${COMP_WORDS[0]/#\~/$HOME}" __complete "$1" "$2" "${COMP_WORDS[@]}" \
@@ -775,8 +775,7 @@ _forewarn_tokens() {
 }
 
 _forewarn_tokens_or_vms() {
-  _forewarn_names tokens "$1"
-  _forewarn_names vms "$1"
+  _forewarn_names tokens,vms "$1"
 }
 
 _forewarn_vms() {

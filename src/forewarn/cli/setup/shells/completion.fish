@@ -2,7 +2,7 @@
 # command line is from shtab (https://github.com/tqdm/shtab, license: MPL-2.0).
 
 # Custom Preamble
-# $argv[1]=kind of names
+# $argv[1]=kinds of names
 function _forewarn_names
   set -l words (commandline -opc)
   set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
@@ -55,8 +55,7 @@ function _forewarn_tokens
 end
 
 function _forewarn_tokens_or_vms
-  _forewarn_names tokens
-  _forewarn_names vms
+  _forewarn_names tokens,vms
 end
 
 function _forewarn_vms

@@ -1669,7 +1669,7 @@ _shtab_forewarn_vm() {
 }
 
 # Custom Preamble
-# $1=kind of names
+# $1=kinds of names
 _forewarn_names() {
   local -a found
   local line program=${(Q)forewarn_words[1]}
@@ -1733,8 +1733,7 @@ _forewarn_tokens() {
 }
 
 _forewarn_tokens_or_vms() {
-  _forewarn_names tokens
-  _forewarn_names vms
+  _forewarn_names tokens,vms
 }
 
 _forewarn_vms() {
