@@ -13,6 +13,7 @@ RUN python -m venv /opt/build \
     && /opt/build/bin/pip install --no-cache-dir --disable-pip-version-check \
         --require-hashes --requirement requirements/build.txt
 COPY pyproject.toml README.md LICENSE Dockerfile ./
+COPY docs/man docs/man
 COPY src src
 COPY scripts/sbom scripts/sbom
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /opt/build . \

@@ -43,6 +43,7 @@ LONGEST = (
     "tests/core/lifecycle/test_properties.py",
     "tests/stores/test_postgres_hangs.py",
     "tests/client/test_dhcp_server.py",
+    "tests/end_to_end/test_completion.py",
 )
 
 # The same examples in every run, so that a failure is about the change under test.

@@ -131,8 +131,13 @@ def test_every_file_needed_for_the_build_is_copied() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     needed = {"pyproject.toml", project["project"]["readme"]}
     needed |= {*project["project"]["license-files"]}
-    (package,) = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    needed |= {"Dockerfile", "scripts/sbom"}  # the SBOM lists the base image
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    (package,), man_pages = wheel["packages"], wheel["shared-data"]
+    needed |= {
+        "Dockerfile",
+        *man_pages,
+        "scripts/sbom",
+    }  # the SBOM lists the base image
     assert needed | {Path(package).parts[0], "requirements"} == {*copied_files()}
 
 

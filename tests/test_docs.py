@@ -4,6 +4,7 @@ import os
 import re
 import runpy
 import shlex
+import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -12,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from tests.core.queries.test_log_lines import FIELDS
 from tests.end_to_end.test_log import START_FIELDS
+from tests.programs.installed import needs
 
 from forewarn.cli.contexts import ServiceContext, ServiceContexts, save
 from forewarn.cli.main import main, parse
@@ -26,6 +28,9 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "forewarn"
 
 
+MAN_PAGES = sorted((ROOT / "docs" / "man").iterdir())
+
+
 def test_reference_pages_are_up_to_date() -> None:
     module = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))
     for name, generated in module["pages"]().items():
@@ -33,6 +38,38 @@ def test_reference_pages_are_up_to_date() -> None:
         assert kept.split() == generated.split(), (
             f"{name} is old; run scripts/reference"
         )
+
+
+def test_completion_scripts_are_up_to_date() -> None:
+    module = runpy.run_path(str(ROOT / "docs" / "make_completion.py"))
+    for name, generated in module["scripts"]().items():
+        kept = (module["FOLDER"] / name).read_text()
+        assert kept == generated, f"{name} is old; run scripts/reference"
+
+
+def test_man_pages_are_up_to_date() -> None:
+    module = runpy.run_path(str(ROOT / "docs" / "make_man_pages.py"))
+    kept = {page.name: page.read_text() for page in MAN_PAGES}
+    assert kept == module["pages"](), "docs/man is old; run scripts/reference"
+
+
+@needs("man")
+@pytest.mark.parametrize("page", MAN_PAGES, ids=lambda page: page.name)
+def test_man_page_is_valid_and_fits_a_terminal(page: Path) -> None:
+    environment = {
+        **os.environ,
+        "LC_ALL": "C.UTF-8",
+        "MANROFFSEQ": "",
+        "MANWIDTH": "80",
+    }
+    command = ["man", "--warnings", "--encoding=UTF-8", "--local-file", str(page)]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("FOREWARN")
+    assert [line for line in lines if len(line) > 80] == []
 
 
 def test_page_of_commands_is_complete_and_fits_a_terminal() -> None:

@@ -18,8 +18,10 @@ from tests.recordings.recordings import (
 )
 
 from forewarn.cli import main
+from forewarn.cli.setup.completion import SHELLS
 
 ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "src" / "forewarn" / "cli" / "setup" / "shells"
 SERVER_SIDE = tuple(
     f"forewarn/{each}/" for each in ("compose", "server", "engine", "stores")
 )
@@ -92,6 +94,17 @@ def test_the_wheel_has_every_command(installed: Path, tmp_path: Path) -> None:
         assert f"\n  {command} " in done.stdout
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_wheel_has_the_completion_scripts(installed: Path, shell: str) -> None:
+    done = run(installed / "bin/forewarn", "completion", shell, folder=installed)
+    assert done.stdout == (FOLDER / f"completion.{shell}").read_text()
+
+
+def test_the_wheel_has_the_man_pages(installed: Path) -> None:
+    names = [path.name for path in (installed / "share/man/man1").iterdir()]
+    assert sorted(names) == sorted(page.name for page in (ROOT / "docs/man").iterdir())
+
+
 def test_the_wheel_has_the_agent(installed: Path, tmp_path: Path) -> None:
     done = run(installed / "bin/forewarn", "agent", "--help", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -144,6 +157,12 @@ def test_the_zipapp_has_every_command(archive: Path) -> None:
 
 def test_the_zipapp_has_the_agent(archive: Path) -> None:
     assert run_zipapp(archive, "agent", "--help").startswith("usage: forewarn agent ")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_zipapp_has_the_completion_scripts(archive: Path, shell: str) -> None:
+    script = FOLDER / f"completion.{shell}"
+    assert run_zipapp(archive, "completion", shell) == script.read_text()
 
 
 def test_the_zipapp_is_executable(archive: Path) -> None:

@@ -65,6 +65,7 @@ AUDIENCES: Mapping[str, Mapping[str, str]] = {
     },
     "set up the command line": {
         "context": "setup",
+        "completion": "setup",
     },
 }
 
@@ -140,6 +141,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    if words[:1] == [options.COMPLETE]:
+        from forewarn.cli.setup import names  # only here, to start fast
+
+        return names.run(words[1:])
     words = _expand(words)
     _refuse_linux_command(words)
     try:

@@ -29,6 +29,9 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 #: Short forms of commands and the commands that they stand for.
 ALIASES = {"mnt": "maintenance", "ev": "events", "ls": "list", "rm": "remove"}
 
+#: The hidden command that the completion scripts call.
+COMPLETE = "__complete"
+
 _WIDTH = 80  # columns of help texts
 _NAME_WIDTH = 14  # columns for the name of a command
 _SEE_OPTIONS = "see `forewarn help options`"

@@ -36,7 +36,9 @@ def argument(read: Callable[[str], _T]) -> Callable[[str], _T]:
 
 def one_of(*words: _Word) -> Callable[[str], _Word]:
     """Return a parser that accepts `words`, ignoring case."""
-    return argument(values.one_of(*words))
+    parse = argument(values.one_of(*words))
+    parse.words = words  # type: ignore[attr-defined]  # read by `completion`
+    return parse
 
 
 #: Parses a Boolean value.

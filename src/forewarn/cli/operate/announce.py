@@ -98,9 +98,16 @@ def source_option(shown_default: str) -> Option:
 
 
 _TARGETS = (
-    Option(flag="--vm", metavar="NAME", repeated=True, help="VMs to maintain"),
-    Option(flag="--host", metavar="NAME", help="host to maintain"),
-    Option(flag="--group", metavar="NAME", help="group with the VMs to maintain"),
+    Option(
+        flag="--vm", metavar="NAME", repeated=True, help="VMs to maintain", names="vms"
+    ),
+    Option(flag="--host", metavar="NAME", help="host to maintain", names="hosts"),
+    Option(
+        flag="--group",
+        metavar="NAME",
+        help="group with the VMs to maintain",
+        names="groups",
+    ),
 )
 
 _DETAILS = (

@@ -112,7 +112,9 @@ def register(subcommands: Subcommands) -> None:
             example=command.example,
             options=command.options,
         )
-        add_argument(parser, "name", metavar="NAME", help="name of the host")
+        add_argument(
+            parser, "name", metavar="NAME", help="name of the host", names="hosts"
+        )
 
 
 def _report(args: argparse.Namespace) -> int:

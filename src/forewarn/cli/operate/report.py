@@ -50,6 +50,7 @@ def register(subcommands: Subcommands) -> None:
                 flag="--group",
                 metavar="NAME",
                 help="include only operations that affect this group",
+                names="groups",
             ),
         ),
     )

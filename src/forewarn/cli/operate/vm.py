@@ -114,7 +114,7 @@ def register(subcommands: Subcommands) -> None:
             example=f"forewarn vm {name} {operation.example}",
             options=(announce.TIMES, *_DETAILS, *operation.options),
         )
-        add_argument(parser, "name", metavar="NAME", help="name of the VM")
+        add_argument(parser, "name", metavar="NAME", help="name of the VM", names="vms")
     parser = add_command(
         commands,
         "start",
@@ -123,7 +123,7 @@ def register(subcommands: Subcommands) -> None:
         description=_START,
         example="forewarn vm start batch_0",
     )
-    add_argument(parser, "name", metavar="NAME", help="name of the VM")
+    add_argument(parser, "name", metavar="NAME", help="name of the VM", names="vms")
 
 
 def _start(args: argparse.Namespace) -> int:

@@ -49,6 +49,7 @@ _OPTIONS = (
         flag="--show",
         metavar="NAME",
         help="print a bundled scenario as a starting point for your own",
+        names="scenarios",
     ),
     Option(
         flag="--schema",
@@ -127,7 +128,7 @@ def register(subcommands: Subcommands) -> None:
         nargs="*",
         metavar="SCENARIO",
         help="scenario file, or the name of a bundled scenario",
-        names="scenarios",
+        names="scenarios files",
     )
 
 

@@ -45,6 +45,7 @@ _OPTIONS = (
         metavar="NAME",
         repeated=True,
         help="affect only requests from these VMs",
+        names="vms",
         shown_default="all VMs",
     ),
     Option(
@@ -138,6 +139,7 @@ def register(subcommands: Subcommands) -> None:
         metavar="ID",
         nargs="?",
         help="ID of the fault; omit it to clear all faults",
+        names="faults",
     )
 
 

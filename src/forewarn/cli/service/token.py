@@ -36,7 +36,12 @@ _OPTIONS = (
         help="the token's role",
         shown_default="group if --group is specified",
     ),
-    Option(flag="--group", metavar="NAME", help="limit the token to this group"),
+    Option(
+        flag="--group",
+        metavar="NAME",
+        help="limit the token to this group",
+        names="groups",
+    ),
     Option(
         flag="--expires",
         metavar="DURATION|TIME",
@@ -97,7 +102,11 @@ def register(subcommands: Subcommands) -> None:
         example="forewarn token revoke ci",
     )
     add_argument(
-        revoke_parser, "name", metavar="NAME|ID", help="name or ID of the token"
+        revoke_parser,
+        "name",
+        metavar="NAME|ID",
+        help="name or ID of the token",
+        names="tokens",
     )
 
 
