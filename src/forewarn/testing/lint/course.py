@@ -189,8 +189,6 @@ class LintCourse:
         freeze = self._freeze
         if not freeze.is_approved:
             freeze.approve(self._others[0])  # starts it without moving the clock
-        if freeze.phase is Phase.SCHEDULED:  # if the program started another VM's event
-            self._rehearsal.advance_to_start(freeze)
 
         def has_started(shown: ShownDocument) -> bool:
             return freeze.id.upper() in shown.started
