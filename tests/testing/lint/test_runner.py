@@ -31,7 +31,7 @@ FAST = LintPace(
     refusal=0.8,
 )
 
-#: The findings for each client, without advice, which all of them get.
+#: The findings for each client, without suggestions, which all of them get.
 FOUND: Mapping[Callable[[], None], set[str]] = {
     clients.never_asks: {"error: never-asks"},
     clients.good: set(),
@@ -129,7 +129,7 @@ def test_client_gets_exactly_its_findings(
     labels = {
         f"{label.severity}: {label.rule.id}" for label in findings if label.is_found
     }
-    bad = {label for label in labels if not label.startswith("advice")}
+    bad = {label for label in labels if not label.startswith("suggestion")}
     assert bad == FOUND[client]
 
 
@@ -146,12 +146,15 @@ def test_events_are_announced_by_the_clock_of_the_machine(
     )
 
 
-def test_program_that_waits_for_not_before_only_gets_advice(
+def test_program_that_waits_for_not_before_only_gets_suggestions(
     results: Mapping[str, LintResult],
 ) -> None:
     result = results["waits_for_the_last_seconds"]
     verdicts = {e.rule.id: e.verdict for e in result.findings if e.is_found}
-    assert verdicts == {"approves-nothing": "advice", "ignores-retry-after": "advice"}
+    assert verdicts == {
+        "approves-nothing": "suggestion",
+        "ignores-retry-after": "suggestion",
+    }
 
 
 def test_neighbor_is_announced_alone_and_first(
@@ -173,7 +176,7 @@ def test_course_is_complete_whatever_a_program_approves(
 
 
 @pytest.mark.parametrize("name", ["agent", "watch", "sample"])
-def test_good_program_gets_at_most_advice(
+def test_good_program_gets_at_most_suggestions(
     name: str, results: Mapping[str, LintResult]
 ) -> None:
     of_one = results[name]

@@ -13,7 +13,7 @@ from forewarn.cli.options import (
     add_command,
 )
 from forewarn.cli.output import paragraph, table, write, write_json
-from forewarn.cli.rehearse.lint import IGNORE, lint
+from forewarn.cli.rehearse.lint import LINT_OPTIONS, VERBOSE, lint
 from forewarn.cli.rehearse.terminal import (
     open_result_file,
     prepare_process,
@@ -37,6 +37,8 @@ The exit code is 0 if the program passes, 1 if it fails or cannot be tested, and
 2 after a usage error."""
 
 _MODES = ("check", "list", "show", "schema", "lint")
+_ONLY_WITH_LINT = tuple(option.flag for option in (*LINT_OPTIONS, VERBOSE))
+_NOT_WITH_LINT = ("--seed", "--transcript")
 
 _OPTIONS = (
     Option(
@@ -60,10 +62,7 @@ _OPTIONS = (
         switch=True,
         help="lint the program: report behavior that causes problems on Azure",
     ),
-    Option(
-        flag="--strict", switch=True, help="treat warnings as errors; requires --lint"
-    ),
-    IGNORE,
+    *LINT_OPTIONS,
     Option(
         flag="--seed",
         metavar="NUMBER",
@@ -100,10 +99,13 @@ _OPTIONS = (
         help="time limit; at most 90s with --lint",
         shown_default="5m",
     ),
-    Option(
-        flag="--quiet",
-        switch=True,
-        help="do not show progress; with --lint, also omit the table of rules",
+    (
+        Option(
+            flag="--quiet",
+            switch=True,
+            help="do not show progress; with --lint, show only problems and the result",
+        ),
+        VERBOSE,
     ),
 )
 
@@ -136,6 +138,7 @@ def _rehearse(args: argparse.Namespace) -> int:
     if len(modes) > 1:
         names = " and ".join(f"--{mode}" for mode in modes)
         raise WrongUsage(f"{names} cannot be used together")
+    _refuse_unused_options(args)
     if modes == ["check"] and not args.scenarios:
         raise WrongUsage("no scenario to check; usage: forewarn rehearse --check FILE")
     has_scenario = bool(args.scenarios) and modes != ["check"]
@@ -150,6 +153,13 @@ def _rehearse(args: argparse.Namespace) -> int:
             "no program to run; usage: forewarn rehearse SCENARIO -- COMMAND..."
         )
     return lint(args) if args.lint else _play(args)
+
+
+def _refuse_unused_options(args: argparse.Namespace) -> None:
+    for flag in _NOT_WITH_LINT if args.lint else _ONLY_WITH_LINT:
+        if flag.removeprefix("--") in args.typed:
+            does_not_fit = "cannot be used with" if args.lint else "requires"
+            raise WrongUsage(f"{flag} {does_not_fit} --lint")
 
 
 def _show_scenarios(args: argparse.Namespace) -> int:

@@ -142,6 +142,11 @@ class LintCourse:
                 for (part, began), (_, ended) in pairwise(edges)
             ],
             ending=ending,
+            is_cut_short=(
+                ending is None
+                and len(self._began) < len(CoursePart)
+                and now >= self._deadline
+            ),
         )
 
     # --- parts: each returns whether the program still reacts ----------------

@@ -81,7 +81,13 @@ def apply_rules(evidence: Evidence) -> Sequence[Finding]:
 def _finding(rule: LintRule, evidence: Evidence) -> Finding:
     result = rule.check(evidence)
     severity = result.severity or rule.severity
-    return Finding(rule=rule, outcome=result.outcome, severity=severity, saw=result.saw)
+    return Finding(
+        rule=rule,
+        outcome=result.outcome,
+        severity=severity,
+        saw=result.saw,
+        at=result.at,
+    )
 
 
 def has_failed(findings: Sequence[Finding], *, is_strict: bool = False) -> bool:
