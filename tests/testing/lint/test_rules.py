@@ -370,6 +370,103 @@ def test_approval_of_a_canceled_event_is_late_but_not_in_vain() -> None:
     assert severities_by_rule(others) == {"approves-others": "error"}
 
 
+#: The observation of a rule in situations that differ only in numbers.
+SENTENCES: Sequence[tuple[str, Evidence, str]] = (
+    (
+        "never-asks",
+        an_evidence(requests=[a_request_record(1, path="/x", status=404)], shown=()),
+        "sent 1 request, but not for events: it was GET /x",
+    ),
+    (
+        "never-asks",
+        an_evidence(requests=[a_request_record(1, path="/x")] * 2, shown=()),
+        "sent 2 requests, but none for events; the first was GET /x",
+    ),
+    (
+        "never-asks",
+        an_evidence(requests=(), ending=ProgramExit(at=0.0001, code=3)),
+        "ended with exit code 3 before it sent a request",
+    ),
+    (
+        "no-header",
+        an_evidence(requests=[replace(polls()[0], is_marked=False, status=400)]),
+        "sent its only request without Metadata: true and received 400; it was a GET",
+    ),
+    (
+        "no-header",
+        an_evidence(requests=without_header()[:2]),
+        "sent both requests without Metadata: true and received 400; the first was a"
+        " GET",
+    ),
+    (
+        "no-api-version",
+        an_evidence(requests=in_version("", 400)[:1]),
+        "sent 1 request without an api-version and received 400",
+    ),
+    (
+        "hammers",
+        an_evidence(requests=[*polls(until=32), a_request_record(33, status=429)]),
+        "sent 1 request while receiving 429",
+    ),
+    (
+        "ignores-retry-after",
+        an_evidence(requests=[a_request_record(33, status=429)] * 2),
+        "retried less than 1 ms after a 429 with Retry-After: 2",
+    ),
+    (
+        "approves-in-vain",
+        an_evidence(more=[approved(18.0, status=400)]),
+        "its only approval failed with 400",
+    ),
+    (
+        "approves-in-vain",
+        an_evidence(more=[approved(18.0, status=400), *APPROVES]),
+        "1 of 3 approvals failed with 400",
+    ),
+    (
+        "approves-in-vain",
+        an_evidence(more=APPROVES),
+        "sent 2 approvals, all of them valid",
+    ),
+    ("approves-twice", an_evidence(more=APPROVES * 2), "approved an event twice"),
+    (
+        "rare-polls",
+        an_evidence(requests=at_times(0.5, 1.5)),
+        "polled at least once every 1 s",
+    ),
+)
+
+
+@pytest.mark.parametrize(("rule", "evidence", "saw"), SENTENCES)
+def test_numbers_read_naturally(rule: str, evidence: Evidence, saw: str) -> None:
+    assert findings_by_rule(evidence)[rule].saw == saw
+
+
+def test_finding_has_the_time_of_the_violation() -> None:
+    times = {
+        id_: finding.at
+        for id_, finding in findings_by_rule(
+            an_evidence(
+                requests=[*polls(until=20), a_request_record(20, is_marked=False)],
+                more=[approved(5, THEIRS), approved(16.51, MINE), *APPROVES],
+            )
+        ).items()
+        if finding.is_found
+    }
+    assert times == {
+        "approves-others": 5,
+        "approves-unprepared": 16.51,
+        "approves-twice": 18,
+        "stops-after-gone": 20,
+    }
+
+
+def test_program_without_time_for_its_first_request_is_not_reported() -> None:
+    evidence = an_evidence(requests=(), shown=(), spans=SPANS[:1], until=3)
+    finding = findings_by_rule(evidence)["never-asks"]
+    assert finding.outcome is RuleOutcome.UNSEEN
+
+
 def test_finding_shows_how_long_a_program_could_have_approved() -> None:
     finding = findings_by_rule(an_evidence())["approves-nothing"]
     assert finding.saw == (

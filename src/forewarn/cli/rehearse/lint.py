@@ -134,7 +134,6 @@ def _write_result(linted: "LintResult", args: argparse.Namespace) -> None:
         write_part(
             "the program's last output", linted.output.splitlines()[-_LAST_LINES:]
         )
-        write("")
     if not args.quiet:
         _write_others(linted, is_verbose=bool(args.verbose))
     is_failed = runner.has_failed(linted.findings, is_strict=is_strict)

@@ -1,6 +1,7 @@
 """`forewarn rehearse`: play a scenario with a program and print the verdict."""
 
 import argparse
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from forewarn.cli.options import (
     add_argument,
     add_command,
 )
-from forewarn.cli.output import paragraph, table, write, write_json
+from forewarn.cli.output import Style, Styled, paragraph, table, write, write_json
 from forewarn.cli.rehearse.lint import LINT_OPTIONS, VERBOSE, lint
 from forewarn.cli.rehearse.terminal import (
     open_result_file,
@@ -25,7 +26,7 @@ from forewarn.cli.values import read_duration, read_number
 from forewarn.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from forewarn.testing.scenario.results import ScenarioResult
+    from forewarn.testing.scenario.results import ScenarioResult, StepResult
 
 _DESCRIPTION = """\
 Test how a program handles a scenario, such as a reboot. This command starts a
@@ -39,6 +40,13 @@ The exit code is 0 if the program passes, 1 if it fails or cannot be tested, and
 _MODES = ("check", "list", "show", "schema", "lint")
 _ONLY_WITH_LINT = tuple(option.flag for option in (*LINT_OPTIONS, VERBOSE))
 _NOT_WITH_LINT = ("--seed", "--transcript")
+
+#: Styles of verdicts on steps.
+_STYLES: Mapping[str, Style] = {
+    "passed": "green",
+    "failed": "red",
+    "not reached": "dim",
+}
 
 _OPTIONS = (
     Option(
@@ -218,11 +226,20 @@ def _write_result(played: "ScenarioResult", *, as_json: bool) -> None:
         write_json(results.as_json(played))
         return
     write(f"{played.scenario.name}: {played.scenario.title}")
-    write(table(results.HEADER, [results.row(result) for result in played.results]))
+    write(table(results.HEADER, [_row(result) for result in played.results]))
     write("")
-    for reason in results.reasons(played):
-        write(paragraph(reason, indent=2))
     if not played.has_passed:
+        for reason in results.reasons(played):
+            write(paragraph(reason, indent=2))
+        write("")
         write_part("what happened", played.timeline)
         write_part("the program's last output", played.output.splitlines()[-20:])
-    write(results.summary(played))
+    write(Styled(results.summary(played), "green" if played.has_passed else "red"))
+
+
+def _row(result: "StepResult") -> Sequence[str]:
+    from forewarn.testing.scenario import results
+
+    number, what, verdict, took = results.row(result)
+    style = _STYLES.get(result.verdict)
+    return (number, what, Styled(verdict, style) if style else verdict, took)

@@ -115,11 +115,12 @@ def _remove_if_empty(path: Path) -> None:
 
 
 def write_part(title: str, lines: Sequence[str]) -> None:
-    """Print `lines` below a title, if there are any."""
+    """Print `lines` below a title, and an empty line, if there are any."""
     if lines:
         write(f"{title}:")
         for line in lines:
-            write(f"  {clean(line)}")
+            write(f"  {clean(line)}".rstrip())
+        write("")
 
 
 # --- start and end -----------------------------------------------------------
