@@ -80,6 +80,11 @@ def test_progress_does_not_disturb_json(
     assert json.loads(capsys.readouterr().out)["passed"] is False
 
 
+def test_time_limit_must_leave_time_to_start() -> None:
+    with pytest.raises(WrongUsage, match="--timeout must be at least 5s with --lint"):
+        lint(options(timeout=3))
+
+
 def test_ignored_rule_does_not_fail(capsys: pytest.CaptureFixture[str]) -> None:
     assert lint(options(ignore=["ends-while-quiet"], quiet=True)) == 0
     captured = capsys.readouterr()

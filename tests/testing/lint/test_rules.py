@@ -461,12 +461,6 @@ def test_finding_has_the_time_of_the_violation() -> None:
     }
 
 
-def test_program_without_time_for_its_first_request_is_not_reported() -> None:
-    evidence = an_evidence(requests=(), shown=(), spans=SPANS[:1], until=3)
-    finding = findings_by_rule(evidence)["never-asks"]
-    assert finding.outcome is RuleOutcome.UNSEEN
-
-
 def test_finding_shows_how_long_a_program_could_have_approved() -> None:
     finding = findings_by_rule(an_evidence())["approves-nothing"]
     assert finding.saw == (

@@ -40,6 +40,7 @@ VERBOSE = Option(
     help="also list the rules without problems; requires --lint",
 )
 
+_SHORTEST = 5.0  # seconds; a program may need some time to start
 _LONGEST = 90.0  # seconds; enough to show that a program polls too rarely
 _LAST_LINES = 20
 
@@ -56,6 +57,8 @@ def lint(args: argparse.Namespace) -> int:
         from forewarn.testing.lint import report, runner
         from forewarn.testing.lint.evidence import CoursePart
     ignored = _ignored(args)
+    if args.timeout < _SHORTEST:
+        raise WrongUsage(f"--timeout must be at least {_SHORTEST:g}s with --lint")
     trial = runner.LintTrial(
         command=args.program,
         metadata=args.metadata,

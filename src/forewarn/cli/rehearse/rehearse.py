@@ -104,7 +104,7 @@ _OPTIONS = (
         metavar="DURATION",
         read=read_duration,
         default=300,
-        help="time limit; at most 90s with --lint",
+        help="time limit; 5s to 90s with --lint",
         shown_default="5m",
     ),
     (
