@@ -40,6 +40,7 @@ The exit code is 0 if the program passes, 1 if it fails or cannot be tested, and
 _MODES = ("check", "list", "show", "schema", "lint")
 _ONLY_WITH_LINT = tuple(option.flag for option in (*LINT_OPTIONS, VERBOSE))
 _NOT_WITH_LINT = ("--seed", "--transcript")
+_PUT_AFTER_DASHES = "Put the program to run after `--`"
 
 #: Styles of verdicts on steps.
 _STYLES: Mapping[str, Style] = {
@@ -149,18 +150,26 @@ def _rehearse(args: argparse.Namespace) -> int:
     _refuse_unused_options(args)
     if modes == ["check"] and not args.scenarios:
         raise WrongUsage("no scenario to check; usage: forewarn rehearse --check FILE")
-    has_scenario = bool(args.scenarios) and modes != ["check"]
-    if modes and (has_scenario or (args.program and modes != ["lint"])):
+    if modes == ["lint"]:
+        return _lint(args)
+    if modes and (args.program or (args.scenarios and modes != ["check"])):
         raise WrongUsage(
             f"--{modes[0]} does not play a scenario; omit the scenario and the program"
         )
-    if modes and modes != ["lint"]:
-        return _show_scenarios(args)
+    return _show_scenarios(args) if modes else _play(args)
+
+
+def _lint(args: argparse.Namespace) -> int:
+    if args.scenarios:
+        raise WrongUsage(
+            f"unexpected argument {args.scenarios[0]!r}: --lint does not play a"
+            f" scenario. {_PUT_AFTER_DASHES}"
+        )
     if not args.program:
         raise WrongUsage(
-            "no program to run; usage: forewarn rehearse SCENARIO -- COMMAND..."
+            "no program to run; usage: forewarn rehearse --lint -- COMMAND..."
         )
-    return lint(args) if args.lint else _play(args)
+    return lint(args)
 
 
 def _refuse_unused_options(args: argparse.Namespace) -> None:
@@ -183,14 +192,19 @@ def _show_scenarios(args: argparse.Namespace) -> int:
 
 
 def _play(args: argparse.Namespace) -> int:
+    if len(args.scenarios) > 1:
+        raise WrongUsage(
+            f"unexpected argument {args.scenarios[1]!r}: only one scenario is played."
+            f" {_PUT_AFTER_DASHES}"
+        )
+    if not args.program:
+        raise WrongUsage(
+            "no program to run; usage: forewarn rehearse SCENARIO -- COMMAND..."
+        )
     if not args.scenarios:
         raise WrongUsage(
             "no scenario to play; to list the bundled scenarios, run"
             " `forewarn rehearse --list`"
-        )
-    if len(args.scenarios) > 1:
-        raise WrongUsage(
-            f"unexpected argument {args.scenarios[1]!r}; only one scenario is played"
         )
     with server_extra("rehearse"):
         from forewarn.testing.scenario.parser import load_scenario
