@@ -167,9 +167,10 @@ def _retry_after(evidence: Evidence) -> RuleResult:
     ]
     if not after:
         return unseen("it sent no requests after a 429")
-    soonest, at = min(after)
+    early = [item for item in after if item[0] < RETRY_AFTER - _TOLERANCE]
+    soonest, at = early[0] if early else min(after)
     text = f"{format_seconds(soonest)} after a 429 with Retry-After: {RETRY_AFTER}"
-    if soonest < RETRY_AFTER - _TOLERANCE:
+    if early:
         return found(f"retried {text}", at=at)
     return passed(f"retried {text}")
 
