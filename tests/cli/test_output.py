@@ -1,12 +1,14 @@
 """Plain-text tables and times."""
 
 import json
+import sys
 import tomllib
 from datetime import UTC, datetime, timedelta
 from io import BytesIO, TextIOWrapper
 
 import pytest
 from tests.cli.support.samples import M1
+from tests.cli.support.terminals import open_terminal
 
 from forewarn.cli import output
 
@@ -43,6 +45,21 @@ def test_no_cell_is_shortened_if_the_output_is_not_a_terminal(
 def test_empty_column_is_omitted() -> None:
     text = output.table(("VM", "ZONE", "HOST"), [("a", "", "h"), ("b", "", "h")])
     assert text.splitlines() == ["VM  HOST", "a   h", "b   h"]
+
+
+def test_styled_line_is_colored_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = output.Styled("FAILED \x1b[0m", "red")
+    output.write(line)
+    assert capsys.readouterr().out == "FAILED \\u001b[0m\n"
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    with open_terminal() as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal.stream)
+        output.write(line)
+        terminal.stream.flush()
+        assert terminal.read() == "\x1b[31mFAILED \\u001b[0m\x1b[0m\r\n"
 
 
 def test_control_characters_are_removed() -> None:

@@ -94,7 +94,12 @@ def approve(event: Event) -> None:
 
 def is_open(event: Event) -> bool:
     """Return whether `event` lists this VM and can be approved."""
-    return event["EventStatus"] == "Scheduled" and OWN in event["Resources"]
+    return is_scheduled(event) and OWN in event["Resources"]
+
+
+def is_scheduled(event: Event) -> bool:
+    """Return whether `event` can be approved."""
+    return event["EventStatus"] == "Scheduled"
 
 
 def mark(what: str) -> None:
@@ -129,6 +134,14 @@ def drains() -> None:
             drained.clear()
 
 
+def ignores_case() -> None:
+    """Compare names without case, as Azure does."""
+    for event in filter(is_scheduled, events()):
+        if OWN.upper() in map(str.upper, event["Resources"]):
+            time.sleep(0.1)  # preparation
+            approve(event)
+
+
 def left_of(event: Event) -> float:
     """Return the time until NotBefore by this machine's clock, in seconds."""
     now = time.time()  # noqa: TID251  # the clock that the program goes by
@@ -143,10 +156,10 @@ def uses_its_own_clock() -> None:
             approve(event)
 
 
-def waits_for_the_last_minute() -> None:
-    """Keep polling, and approve a minute before NotBefore."""
+def waits_for_the_last_seconds() -> None:
+    """Keep polling, and approve 30 seconds before NotBefore."""
     for event in filter(is_open, events()):
-        if left_of(event) < 60:
+        if left_of(event) < 30:
             approve(event)
 
 
@@ -334,10 +347,10 @@ def waits_for_the_start() -> None:
 # --- faulty approvals --------------------------------------------------------
 
 
-def sleeps_until_the_last_minute() -> None:
-    """Sleep until a minute before NotBefore, and then approve."""
+def sleeps_until_the_last_seconds() -> None:
+    """Sleep until 30 seconds before NotBefore, and then approve."""
     for event in filter(is_open, events()):
-        time.sleep(max(left_of(event) - 60, 0))
+        time.sleep(max(left_of(event) - 30, 0))
         approve(event)
 
 
@@ -364,7 +377,7 @@ def approves_the_first_event() -> None:
     """Approve the first event that can be approved, whatever its resources."""
     for document in documents():
         for event in document["Events"][:1]:
-            if event["EventStatus"] == "Scheduled":
+            if is_scheduled(event):
                 time.sleep(0.1)  # preparation
                 approve(event)
 

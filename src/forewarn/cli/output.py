@@ -34,8 +34,11 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
 def write(text: str) -> None:
-    """Print `text`; escape control characters and characters that cannot be encoded."""
-    text = escape_controls(text)
+    """Print `text` in its style, if it has one.
+
+    Escape control characters and characters that cannot be encoded.
+    """
+    text = escape_controls(_painted(text, text))
     if has_color(sys.stdout):
         text = text.translate(_PAINT)
     shown = text if _can_show(text) else "".join(map(_escaped, text))

@@ -1,7 +1,8 @@
 """Progress line on standard error, for work that may take more than two seconds.
 
 1. Only a terminal shows it, so that logs and pipes contain no control characters.
-2. It appears after two seconds, is updated in place, and is erased at the end.
+2. By default, it appears after two seconds. It is updated in place, always fits the
+   terminal, and is erased at the end.
 """
 
 import os
@@ -13,22 +14,33 @@ from threading import Event, Lock, Thread
 from typing import IO
 
 from forewarn.cli.output import line_width
-from forewarn.formats import clean
+from forewarn.formats import clean, format_duration
 
 _DELAY = 2.0  # seconds before the line appears
 _INTERVAL = 0.5  # seconds between updates
-_BAR = 20  # characters
+_BAR = 10  # characters
 
 
 class ProgressLine:
     """What a program is doing, how much of it is done, and for how long it has run."""
 
-    def __init__(self, stream: IO[str], what: str, total: int | None = None) -> None:
-        """Start to show `what`; `total` is the number of parts, if known."""
+    def __init__(
+        self,
+        stream: IO[str],
+        what: str,
+        total: int | None = None,
+        *,
+        delay: float = _DELAY,
+    ) -> None:
+        """Start to show `what`; `total` is the number of parts, if known.
+
+        The line appears after `delay` seconds.
+        """
         self._stream = stream
         self._what = what
         self._total = total  # None if unknown, so that no bar is shown
         self._done = 0
+        self._delay = delay
         self._since = time.monotonic()
         self._closing = Event()
         self._lock = Lock()
@@ -53,21 +65,23 @@ class ProgressLine:
         self._stream.flush()
 
     def _run(self) -> None:
-        pause = _DELAY
+        pause = self._delay
         while not self._closing.wait(pause):
             pause = _INTERVAL
-            self._stream.write(f"\r\x1b[K{self._text()}")
+            self._stream.write(f"\r\x1b[K{self._text(_width(self._stream))}")
             self._stream.flush()
 
-    def _text(self) -> str:
+    def _text(self, width: int) -> str:
         with self._lock:
             what, done, total = clean(self._what), self._done, self._total
-        end = f"  {time.monotonic() - self._since:.0f} s"
+        end = f"  {format_duration(int(time.monotonic() - self._since))}"
         if total:
             filled = min(_BAR, done * _BAR // total)
-            end = f"  [{'#' * filled}{'.' * (_BAR - filled)}] {done}/{total}{end}"
-        room = max(0, _width(self._stream) - len(end) - 1)
-        return f"{what[:room]}{end}"
+            bar = f"  [{'#' * filled}{'.' * (_BAR - filled)}]"
+            end = f" {done}/{total}{end}"
+            end = f"{bar if len(bar) + len(end) < width else ' '}{end}"
+        room = max(0, width - len(end) - 1)
+        return f"{what[:room]}{end}"[: width - 1]
 
 
 @contextmanager

@@ -37,9 +37,9 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "listening_since": ("enabled_since",),
     "ListeningBegan": ("Enabled",),
     "ignore_gates": ("ignore_blockers",),
-    "for": ("duration",),  # of a fault
-    "for_seconds": ("duration_seconds",),
-    "lasts": ("duration",),
+    "for": ("duration_seconds", "duration"),  # of a fault; the API's name is first
+    "for_seconds": ("duration_seconds", "duration"),
+    "lasts": ("duration_seconds", "duration"),
 }
 
 _T = TypeVar("_T")

@@ -51,6 +51,22 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Sequence[player.ScenarioRun]:
     return requested
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("user-reboot handler", "'handler': only one scenario is played. Put the"),
+        ("user-reboot --strict -- true", "--strict requires --lint"),
+        ("user-reboot --verbose -- true", "--verbose requires --lint"),
+        ("--lint handler", "'handler': --lint does not play a scenario. Put the"),
+        ("--lint", "no program to run; usage: forewarn rehearse --lint -- COMMAND"),
+        ("--lint --seed 7 -- true", "--seed cannot be used with --lint"),
+        ("--lint --quiet --verbose -- true", "--verbose"),
+    ],
+)
+def test_unusable_words_are_an_error(run: Cli, words: str, message: str) -> None:
+    assert message in run(f"rehearse {words}", code=2)
+
+
 def test_every_option_of_a_rehearsal_reaches_it(
     runs: Sequence[player.ScenarioRun],
     run: Cli,

@@ -1,23 +1,13 @@
-"""Progress lines that fit the terminal."""
+"""The live line of a rehearsal, on a pseudoterminal."""
 
-import fcntl
-import os
-import struct
-import termios
 from contextlib import closing
 
-import pytest
+from tests.cli.support.terminals import open_terminal
 
 from forewarn.cli.rehearse.terminal import screen_on
 
 
-@pytest.mark.parametrize("width", [5, 40, 80])
-def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    reading, writing = os.openpty()
-    size = struct.pack("HHHH", 24, width, 0, 0)
-    fcntl.ioctl(writing, termios.TIOCSWINSZ, size)
-    with open(writing, "w") as stream, closing(screen_on(stream, 3)) as screen:
-        screen.begin(1, "w" * 200)
-        shown = os.read(reading, 1000).decode().removeprefix("\r\x1b[K")
-    os.close(reading)
-    assert 0 < len(shown) <= width
+def test_live_line_counts_the_steps_that_have_finished() -> None:
+    with open_terminal() as terminal, closing(screen_on(terminal.stream, 10)) as screen:
+        screen.begin(2, "web-0 approves it")
+        terminal.read_until("web-0 approves it  [#.........] 1/10  ")

@@ -124,6 +124,7 @@ def test_faults_are_not_in_the_journal(service: RunningService) -> None:
         ({"kind": "503", "delay_seconds": 1}, "only slow and slow-first-call do"),
         ({"kind": "503", "times": 3}, "times"),
         ({"kind": "503", "for_seconds": 3}, 'it is now called "duration_seconds"'),
+        ({"kind": "503", "lasts": 3}, 'it is now called "duration_seconds"'),
     ],
 )
 def test_invalid_fault_gets_422(

@@ -3,8 +3,9 @@
 import pytest
 from tests.programs.record import start_requests
 
+from forewarn.client.client import Client
 from forewarn.server.metadata.transport.requests import Request
-from forewarn.testing.lint.observer import FUTURE_EVENT, LintObserver
+from forewarn.testing.lint.observer import FUTURE_EVENT, LintObserver, LintRehearsal
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,16 @@ def test_event_shown_as_future_can_be_approved_after_its_part(
     assert [record.events for record in observer.requests] == (
         [(event,)] if status else []
     )
+
+
+def test_future_event_starts_when_it_is_approved() -> None:
+    with LintRehearsal() as rehearsal, Client(rehearsal.endpoint) as client:
+        rehearsal.observer.future_since = rehearsal.now
+        (event,) = client.document().events
+        client.approve(event)
+        (started,) = client.document().events
+    assert (event.status, started.status) == ("Scheduled", "Started")
+    assert started.not_before is None
+    shown = [(e.scheduled, e.started) for e in rehearsal.observer.shown]
+    it = frozenset({FUTURE_EVENT})
+    assert shown == [(it, frozenset()), (frozenset(), it)]

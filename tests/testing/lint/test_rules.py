@@ -84,7 +84,7 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
         {
             "no-header": "error",
             "approves-in-vain": "error",
-            "approves-nothing": "advice",
+            "approves-nothing": "suggestion",
         },
     ),
     "sends no version": (
@@ -109,11 +109,11 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
     ),
     "sends many requests during 429": (
         an_evidence(requests=polls_while_refused(0.1), more=APPROVES),
-        {"hammers": "error", "ignores-retry-after": "advice"},
+        {"hammers": "error", "ignores-retry-after": "suggestion"},
     ),
     "polls faster during 429": (
         an_evidence(requests=polls_while_refused(0.3), more=APPROVES),
-        {"hammers": "warning", "ignores-retry-after": "advice"},
+        {"hammers": "warning", "ignores-retry-after": "suggestion"},
     ),
     "polls twice in a row during 429": (
         an_evidence(
@@ -124,19 +124,19 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
             ],
             more=APPROVES,
         ),
-        {"ignores-retry-after": "advice"},
+        {"ignores-retry-after": "suggestion"},
     ),
     "polls at the usual rate during 429": (
         an_evidence(requests=polls_while_refused(1.0), more=APPROVES),
-        {"ignores-retry-after": "advice"},
+        {"ignores-retry-after": "suggestion"},
     ),
     "polls six times per second": (
         an_evidence(requests=at_times(1, 1.125, 1.25, 1.5, 1.75, 1.875)),
-        {"frequent-polls": "warning", "approves-nothing": "advice"},
+        {"frequent-polls": "warning", "approves-nothing": "suggestion"},
     ),
     "polls five times per second": (
         an_evidence(requests=at_times(1, 1.25, 1.5, 1.75, 1.875, 2)),
-        {"approves-nothing": "advice"},
+        {"approves-nothing": "suggestion"},
     ),
     "needs no header for its approval": (
         an_evidence(
@@ -160,7 +160,7 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
             requests=[*polls(3.0, until=32), *polls_while_refused(1.0)[-5:]],
             more=APPROVES,
         ),
-        {"ignores-retry-after": "advice"},
+        {"ignores-retry-after": "suggestion"},
     ),
     "prepares for a long time": (
         an_evidence(requests=[*polls(until=9), *polls()[28:]], more=APPROVES),
@@ -192,17 +192,17 @@ FOUND: Mapping[str, tuple[Evidence, Mapping[str, str]]] = {
     ),
     "approves on every poll": (
         an_evidence(more=[approved(18.0 + each / 10, MINE) for each in range(5)]),
-        {"approves-twice": "advice"},
+        {"approves-twice": "suggestion"},
     ),
     "approves in lower case": (
         an_evidence(more=[approved(18.0, MINE.lower()), approved(18.5, MINE)]),
-        {"approves-twice": "advice"},
+        {"approves-twice": "suggestion"},
     ),
     "sends rejected approvals": (
         an_evidence(more=[approved(18.0, status=400)]),
-        {"approves-in-vain": "error", "approves-nothing": "advice"},
+        {"approves-in-vain": "error", "approves-nothing": "suggestion"},
     ),
-    "approves nothing": (an_evidence(), {"approves-nothing": "advice"}),
+    "approves nothing": (an_evidence(), {"approves-nothing": "suggestion"}),
 }
 
 
@@ -237,7 +237,7 @@ def test_single_poll_by_a_running_program_is_too_rare() -> None:
     finding = findings_by_rule(evidence)["rare-polls"]
     assert (finding.verdict, finding.saw) == (
         "error",
-        "did not poll for 16.0 s",
+        "did not poll for 16 s",
     )
 
 
@@ -363,17 +363,108 @@ def test_approval_of_a_canceled_event_is_late_but_not_in_vain() -> None:
     evidence = an_evidence(more=[approved(late, MINE, status=400)])
     findings = findings_by_rule(evidence)
     assert findings["approves-in-vain"].saw == (
-        "sent 1 approval, 1 after the event was canceled"
+        "sent its only approval after the event was canceled"
     )
     assert severities_by_rule(evidence) == {}
     others = an_evidence(more=[*APPROVES, approved(late, THEIRS, status=400)])
     assert severities_by_rule(others) == {"approves-others": "error"}
 
 
+#: The observation of a rule in situations that differ only in numbers.
+SENTENCES: Sequence[tuple[str, Evidence, str]] = (
+    (
+        "never-asks",
+        an_evidence(requests=[a_request_record(1, path="/x", status=404)], shown=()),
+        "sent 1 request, but not for events: it was GET /x",
+    ),
+    (
+        "never-asks",
+        an_evidence(requests=[a_request_record(1, path="/x")] * 2, shown=()),
+        "sent 2 requests, but none for events; the first was GET /x",
+    ),
+    (
+        "never-asks",
+        an_evidence(requests=(), ending=ProgramExit(at=0.0001, code=3)),
+        "ended with exit code 3 before it sent a request",
+    ),
+    (
+        "no-header",
+        an_evidence(requests=[replace(polls()[0], is_marked=False, status=400)]),
+        "sent its only request without Metadata: true and received 400; it was a GET",
+    ),
+    (
+        "no-header",
+        an_evidence(requests=without_header()[:2]),
+        "sent both requests without Metadata: true and received 400; the first was a"
+        " GET",
+    ),
+    (
+        "no-api-version",
+        an_evidence(requests=in_version("", 400)[:1]),
+        "sent 1 request without an api-version and received 400",
+    ),
+    (
+        "hammers",
+        an_evidence(requests=[*polls(until=32), a_request_record(33, status=429)]),
+        "sent 1 request while receiving 429",
+    ),
+    (
+        "ignores-retry-after",
+        an_evidence(requests=[a_request_record(33, status=429)] * 2),
+        "retried less than 1 ms after a 429 with Retry-After: 2",
+    ),
+    (
+        "approves-in-vain",
+        an_evidence(more=[approved(18.0, status=400)]),
+        "its only approval failed with 400",
+    ),
+    (
+        "approves-in-vain",
+        an_evidence(more=[approved(18.0, status=400), *APPROVES]),
+        "1 of 3 approvals failed with 400",
+    ),
+    (
+        "approves-in-vain",
+        an_evidence(more=APPROVES),
+        "sent 2 approvals, all of them valid",
+    ),
+    ("approves-twice", an_evidence(more=APPROVES * 2), "approved an event twice"),
+    (
+        "rare-polls",
+        an_evidence(requests=at_times(0.5, 1.5)),
+        "polled at least once every 1 s",
+    ),
+)
+
+
+@pytest.mark.parametrize(("rule", "evidence", "saw"), SENTENCES)
+def test_numbers_read_naturally(rule: str, evidence: Evidence, saw: str) -> None:
+    assert findings_by_rule(evidence)[rule].saw == saw
+
+
+def test_finding_has_the_time_of_the_violation() -> None:
+    times = {
+        id_: finding.at
+        for id_, finding in findings_by_rule(
+            an_evidence(
+                requests=[*polls(until=20), a_request_record(20, is_marked=False)],
+                more=[approved(5, THEIRS), approved(16.51, MINE), *APPROVES],
+            )
+        ).items()
+        if finding.is_found
+    }
+    assert times == {
+        "approves-others": 5,
+        "approves-unprepared": 16.51,
+        "approves-twice": 18,
+        "stops-after-gone": 20,
+    }
+
+
 def test_finding_shows_how_long_a_program_could_have_approved() -> None:
     finding = findings_by_rule(an_evidence())["approves-nothing"]
     assert finding.saw == (
-        "did not approve any Freeze or Reboot event for its own VM within 11.5 s"
+        "did not approve any Freeze or Reboot event for its own VM within 12 s"
     )
 
 

@@ -31,10 +31,11 @@ FAST = LintPace(
     refusal=0.8,
 )
 
-#: The findings for each client, without advice, which all of them get.
+#: The findings for each client, without suggestions, which all of them get.
 FOUND: Mapping[Callable[[], None], set[str]] = {
     clients.never_asks: {"error: never-asks"},
     clients.good: set(),
+    clients.ignores_case: set(),
     clients.approves_in_vain: {"error: approves-in-vain"},
     clients.approves_everything: {
         "error: approves-others",
@@ -42,8 +43,8 @@ FOUND: Mapping[Callable[[], None], set[str]] = {
     },
     clients.approves_the_first_event: {"error: approves-others"},
     clients.uses_its_own_clock: set(),
-    clients.waits_for_the_last_minute: set(),
-    clients.sleeps_until_the_last_minute: {"warning: stops-after-scheduled"},
+    clients.waits_for_the_last_seconds: set(),
+    clients.sleeps_until_the_last_seconds: {"warning: stops-after-scheduled"},
     clients.drains_in_its_loop: set(),
     clients.drains_in_a_thread: set(),
     clients.ends_with_new_types: {"error: ends-after-other-version"},
@@ -69,10 +70,12 @@ FOUND: Mapping[Callable[[], None], set[str]] = {
 #: The clients that are linted in every lane; the full lane lints all of them.
 USUAL = (
     clients.good,
+    clients.ignores_case,
+    clients.approves_everything,
     clients.approves_the_first_event,
     clients.uses_its_own_clock,
-    clients.waits_for_the_last_minute,
-    clients.sleeps_until_the_last_minute,
+    clients.waits_for_the_last_seconds,
+    clients.sleeps_until_the_last_seconds,
     clients.drains_in_its_loop,
     clients.drains_in_a_thread,
     clients.never_asks,
@@ -126,7 +129,7 @@ def test_client_gets_exactly_its_findings(
     labels = {
         f"{label.severity}: {label.rule.id}" for label in findings if label.is_found
     }
-    bad = {label for label in labels if not label.startswith("advice")}
+    bad = {label for label in labels if not label.startswith("suggestion")}
     assert bad == FOUND[client]
 
 
@@ -143,12 +146,15 @@ def test_events_are_announced_by_the_clock_of_the_machine(
     )
 
 
-def test_program_that_waits_for_not_before_only_gets_advice(
+def test_program_that_waits_for_not_before_only_gets_suggestions(
     results: Mapping[str, LintResult],
 ) -> None:
-    result = results["waits_for_the_last_minute"]
+    result = results["waits_for_the_last_seconds"]
     verdicts = {e.rule.id: e.verdict for e in result.findings if e.is_found}
-    assert verdicts == {"approves-nothing": "advice", "ignores-retry-after": "advice"}
+    assert verdicts == {
+        "approves-nothing": "suggestion",
+        "ignores-retry-after": "suggestion",
+    }
 
 
 def test_neighbor_is_announced_alone_and_first(
@@ -160,8 +166,17 @@ def test_neighbor_is_announced_alone_and_first(
     assert evidence.vm not in only.resources
 
 
+@pytest.mark.parametrize(
+    "name", ["approves_everything", "approves_the_first_event", "ignores_case"]
+)
+def test_course_is_complete_whatever_a_program_approves(
+    name: str, results: Mapping[str, LintResult]
+) -> None:
+    assert results[name].evidence.spans[-1].part is CoursePart.AFTERWARDS
+
+
 @pytest.mark.parametrize("name", ["agent", "watch", "sample"])
-def test_good_program_gets_at_most_advice(
+def test_good_program_gets_at_most_suggestions(
     name: str, results: Mapping[str, LintResult]
 ) -> None:
     of_one = results[name]

@@ -222,9 +222,15 @@ def test_reason_of_a_missing_approval(
     assert why_unapproved(conduct, "reboot", is_seen=True, since=0.5) == reason
 
 
+def test_program_that_sent_nothing_since_has_sent_no_requests() -> None:
+    conduct = a_conduct(requests=[a_request_record(1.0)])
+    reason = why_unapproved(conduct, "reboot", is_seen=True, since=2.0)
+    assert reason == "web-0 received the event, but has sent no requests since"
+
+
 def test_earlier_refusals_are_not_the_reason() -> None:
     early = a_request_record(4.0, method="POST", status=503)
-    conduct = a_conduct(requests=[early])
+    conduct = a_conduct(requests=[early, a_request_record(6.0)])
     reason = why_unapproved(conduct, "reboot", is_seen=True, since=5.0)
     assert "failed with" not in reason
 

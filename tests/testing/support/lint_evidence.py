@@ -74,6 +74,7 @@ def an_evidence(
     shown: Sequence[ShownDocument] = SHOWN,
     spans: Sequence[CourseSpan] = SPANS,
     forwarded: int = 0,
+    is_cut_short: bool = False,
 ) -> Evidence:
     """Make evidence of a program without faults, except for the given changes."""
     return Evidence(
@@ -86,6 +87,7 @@ def an_evidence(
         announced=ANNOUNCED,
         spans=spans,
         ending=ending,
+        is_cut_short=is_cut_short,
     )
 
 

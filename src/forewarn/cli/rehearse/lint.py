@@ -1,12 +1,12 @@
 """`forewarn rehearse --lint`: report behavior that causes problems on Azure."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
-from forewarn.cli.options import Option
-from forewarn.cli.output import paragraph, table, write, write_json
+from forewarn.cli.options import Option, did_you_mean
+from forewarn.cli.output import Style, Styled, fields, paragraph, write, write_json
 from forewarn.cli.rehearse.terminal import (
     ProgressScreen,
     open_result_file,
@@ -22,16 +22,33 @@ if TYPE_CHECKING:
     from forewarn.testing.lint.evidence import CoursePart
     from forewarn.testing.lint.runner import LintResult
 
-#: An option that is only valid with --lint.
-IGNORE = Option(
-    flag="--ignore",
-    metavar="RULE",
-    repeated=True,
-    help="ignore these rules; requires --lint",
+#: Options that are only valid with --lint.
+LINT_OPTIONS = (
+    Option(
+        flag="--strict", switch=True, help="treat warnings as errors; requires --lint"
+    ),
+    Option(
+        flag="--ignore",
+        metavar="RULE",
+        repeated=True,
+        help="ignore these rules; requires --lint",
+    ),
+)
+VERBOSE = Option(
+    flag="--verbose",
+    switch=True,
+    help="also list the rules without problems; requires --lint",
 )
 
+_SHORTEST = 5.0  # seconds; a program may need some time to start
 _LONGEST = 90.0  # seconds; enough to show that a program polls too rarely
 _LAST_LINES = 20
+
+_STYLES: Mapping[str, Style] = {
+    "error": "red",
+    "warning": "yellow",
+    "suggestion": "bold",
+}
 
 
 def lint(args: argparse.Namespace) -> int:
@@ -39,8 +56,9 @@ def lint(args: argparse.Namespace) -> int:
     with required_extra("server", "`forewarn rehearse`"):
         from forewarn.testing.lint import report, runner
         from forewarn.testing.lint.evidence import CoursePart
-        from forewarn.testing.lint.runner import has_failed
     ignored = _ignored(args)
+    if args.timeout < _SHORTEST:
+        raise WrongUsage(f"--timeout must be at least {_SHORTEST:g}s with --lint")
     trial = runner.LintTrial(
         command=args.program,
         metadata=args.metadata,
@@ -58,7 +76,7 @@ def lint(args: argparse.Namespace) -> int:
             write_lines(junit, [report.as_junit(linted, is_strict=is_strict)])
         finally:  # show the findings even if the disk is full
             _write_result(linted, args)
-    return 1 if has_failed(linted.findings, is_strict=is_strict) else 0
+    return 1 if runner.has_failed(linted.findings, is_strict=is_strict) else 0
 
 
 def _ignored(args: argparse.Namespace) -> Sequence[str]:
@@ -67,8 +85,10 @@ def _ignored(args: argparse.Namespace) -> Sequence[str]:
     rule_ids, ignored = [rule.id for rule in RULES], args.ignore or ()
     for rule_id in ignored:
         if rule_id not in rule_ids:
+            hint = did_you_mean(rule_id, rule_ids)
             raise WrongUsage(
-                f"unknown rule {rule_id!r}; expected one of: {', '.join(rule_ids)}"
+                f"unknown rule {rule_id!r}"
+                + (hint or f"; expected one of: {', '.join(rule_ids)}")
             )
     return tuple(ignored)
 
@@ -102,23 +122,37 @@ class _Parts:
 
 
 def _write_result(linted: "LintResult", args: argparse.Namespace) -> None:
-    from forewarn.testing.lint import report
+    from forewarn.testing.lint import report, runner
 
     is_strict = bool(args.strict)
     if args.json:
         write_json(report.as_json(linted, is_strict=is_strict))
         return
-    if not args.quiet:
-        write(table(report.HEADER, map(report.row, linted.findings)))
-        write("")
-    for title, hurts, remedy in report.reasons(linted):
-        write(paragraph(title, 2))
-        write(paragraph(f"  Why: {hurts}", 4))
-        write(paragraph(f"  Do: {remedy}", 4))
+    for finding in report.problems(linted):
+        title = f"{finding.verdict}: {finding.rule.id}"
+        write(Styled(title, _STYLES[finding.verdict]))
+        write(fields(report.details(finding, linted.evidence)))
         write("")
     if linted.evidence.ending is not None and linted.output:
         write_part(
             "the program's last output", linted.output.splitlines()[-_LAST_LINES:]
         )
+    if not args.quiet:
+        _write_others(linted, is_verbose=bool(args.verbose))
+    is_failed = runner.has_failed(linted.findings, is_strict=is_strict)
+    text = paragraph(report.summary(linted, is_strict=is_strict), 2)
+    write(Styled(text, "red" if is_failed else "green"))
+
+
+def _write_others(linted: "LintResult", *, is_verbose: bool) -> None:
+    """Print the rules without violations, or only how many there are."""
+    from forewarn.testing.lint import report
+
+    if not is_verbose:
+        if numbers := report.count_others(linted):
+            write(f"{numbers}; --verbose lists them")
+        return
+    for heading, findings in report.others(linted):
+        write(f"{heading}:")
+        write(fields((finding.rule.id, finding.saw) for finding in findings))
         write("")
-    write(paragraph(report.summary(linted, is_strict=is_strict), 0))

@@ -1,6 +1,7 @@
 """`forewarn rehearse`: play a scenario with a program and print the verdict."""
 
 import argparse
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,8 @@ from forewarn.cli.options import (
     add_argument,
     add_command,
 )
-from forewarn.cli.output import paragraph, table, write, write_json
-from forewarn.cli.rehearse.lint import IGNORE, lint
+from forewarn.cli.output import Style, Styled, paragraph, table, write, write_json
+from forewarn.cli.rehearse.lint import LINT_OPTIONS, VERBOSE, lint
 from forewarn.cli.rehearse.terminal import (
     open_result_file,
     prepare_process,
@@ -25,7 +26,7 @@ from forewarn.errors import WrongUsage
 from forewarn.extras import required_extra
 
 if TYPE_CHECKING:
-    from forewarn.testing.scenario.results import ScenarioResult
+    from forewarn.testing.scenario.results import ScenarioResult, StepResult
 
 _DESCRIPTION = """\
 Test how a program handles a scenario, such as a reboot. This command starts a
@@ -37,6 +38,16 @@ The exit code is 0 if the program passes, 1 if it fails or cannot be tested, and
 2 after a usage error."""
 
 _MODES = ("check", "list", "show", "schema", "lint")
+_ONLY_WITH_LINT = tuple(option.flag for option in (*LINT_OPTIONS, VERBOSE))
+_NOT_WITH_LINT = ("--seed", "--transcript")
+_PUT_AFTER_DASHES = "Put the program to run after `--`"
+
+#: Styles of verdicts on steps.
+_STYLES: Mapping[str, Style] = {
+    "passed": "green",
+    "failed": "red",
+    "not reached": "dim",
+}
 
 _OPTIONS = (
     Option(
@@ -61,10 +72,7 @@ _OPTIONS = (
         switch=True,
         help="lint the program: report behavior that causes problems on Azure",
     ),
-    Option(
-        flag="--strict", switch=True, help="treat warnings as errors; requires --lint"
-    ),
-    IGNORE,
+    *LINT_OPTIONS,
     Option(
         flag="--seed",
         metavar="NUMBER",
@@ -98,13 +106,16 @@ _OPTIONS = (
         metavar="DURATION",
         read=read_duration,
         default=300,
-        help="time limit; at most 90s with --lint",
+        help="time limit; 5s to 90s with --lint",
         shown_default="5m",
     ),
-    Option(
-        flag="--quiet",
-        switch=True,
-        help="do not show progress; with --lint, also omit the table of rules",
+    (
+        Option(
+            flag="--quiet",
+            switch=True,
+            help="do not show progress; with --lint, show only problems and the result",
+        ),
+        VERBOSE,
     ),
 )
 
@@ -137,20 +148,36 @@ def _rehearse(args: argparse.Namespace) -> int:
     if len(modes) > 1:
         names = " and ".join(f"--{mode}" for mode in modes)
         raise WrongUsage(f"{names} cannot be used together")
+    _refuse_unused_options(args)
     if modes == ["check"] and not args.scenarios:
         raise WrongUsage("no scenario to check; usage: forewarn rehearse --check FILE")
-    has_scenario = bool(args.scenarios) and modes != ["check"]
-    if modes and (has_scenario or (args.program and modes != ["lint"])):
+    if modes == ["lint"]:
+        return _lint(args)
+    if modes and (args.program or (args.scenarios and modes != ["check"])):
         raise WrongUsage(
             f"--{modes[0]} does not play a scenario; omit the scenario and the program"
         )
-    if modes and modes != ["lint"]:
-        return _show_scenarios(args)
+    return _show_scenarios(args) if modes else _play(args)
+
+
+def _lint(args: argparse.Namespace) -> int:
+    if args.scenarios:
+        raise WrongUsage(
+            f"unexpected argument {args.scenarios[0]!r}: --lint does not play a"
+            f" scenario. {_PUT_AFTER_DASHES}"
+        )
     if not args.program:
         raise WrongUsage(
-            "no program to run; usage: forewarn rehearse SCENARIO -- COMMAND..."
+            "no program to run; usage: forewarn rehearse --lint -- COMMAND..."
         )
-    return lint(args) if args.lint else _play(args)
+    return lint(args)
+
+
+def _refuse_unused_options(args: argparse.Namespace) -> None:
+    for flag in _NOT_WITH_LINT if args.lint else _ONLY_WITH_LINT:
+        if flag.removeprefix("--") in args.typed:
+            does_not_fit = "cannot be used with" if args.lint else "requires"
+            raise WrongUsage(f"{flag} {does_not_fit} --lint")
 
 
 def _show_scenarios(args: argparse.Namespace) -> int:
@@ -168,14 +195,19 @@ def _show_scenarios(args: argparse.Namespace) -> int:
 
 
 def _play(args: argparse.Namespace) -> int:
+    if len(args.scenarios) > 1:
+        raise WrongUsage(
+            f"unexpected argument {args.scenarios[1]!r}: only one scenario is played."
+            f" {_PUT_AFTER_DASHES}"
+        )
+    if not args.program:
+        raise WrongUsage(
+            "no program to run; usage: forewarn rehearse SCENARIO -- COMMAND..."
+        )
     if not args.scenarios:
         raise WrongUsage(
             "no scenario to play; to list the bundled scenarios, run"
             " `forewarn rehearse --list`"
-        )
-    if len(args.scenarios) > 1:
-        raise WrongUsage(
-            f"unexpected argument {args.scenarios[1]!r}; only one scenario is played"
         )
     with required_extra("server", "`forewarn rehearse`"):
         from forewarn.testing.scenario.parser import load_scenario
@@ -211,11 +243,20 @@ def _write_result(played: "ScenarioResult", *, as_json: bool) -> None:
         write_json(results.as_json(played))
         return
     write(f"{played.scenario.name}: {played.scenario.title}")
-    write(table(results.HEADER, [results.row(result) for result in played.results]))
+    write(table(results.HEADER, [_row(result) for result in played.results]))
     write("")
-    for reason in results.reasons(played):
-        write(paragraph(reason, indent=2))
     if not played.has_passed:
+        for reason in results.reasons(played):
+            write(paragraph(reason, indent=2))
+        write("")
         write_part("what happened", played.timeline)
         write_part("the program's last output", played.output.splitlines()[-20:])
-    write(results.summary(played))
+    write(Styled(results.summary(played), "green" if played.has_passed else "red"))
+
+
+def _row(result: "StepResult") -> Sequence[str]:
+    from forewarn.testing.scenario import results
+
+    number, what, verdict, took = results.row(result)
+    style = _STYLES.get(result.verdict)
+    return (number, what, Styled(verdict, style) if style else verdict, took)

@@ -2,25 +2,20 @@
 
 import argparse
 import logging
-import os
 import signal
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from threading import Event as Bell
-from threading import Thread
 from typing import IO, TYPE_CHECKING, NoReturn
 
-from forewarn.cli.output import line_width, write
+from forewarn.cli.output import write
+from forewarn.cli.progress import ProgressLine
 from forewarn.errors import CannotStart, Unavailable
 from forewarn.formats import clean
 
 if TYPE_CHECKING:
     from forewarn.testing.scenario.results import StepResult
-
-_INTERVAL = 0.5  # seconds between updates
 
 
 # --- progress ----------------------------------------------------------------
@@ -46,7 +41,7 @@ def screen_of(args: argparse.Namespace, steps: int) -> ProgressScreen:
 
 def screen_on(stream: IO[str], steps: int) -> ProgressScreen:
     """Return a display for `stream`: a live line on a terminal, otherwise a log."""
-    kind = _ProgressLine if stream.isatty() else _ProgressLog
+    kind = _ProgressLive if stream.isatty() else _ProgressLog
     return kind(stream, steps)
 
 
@@ -64,46 +59,17 @@ class _ProgressLog(ProgressScreen):
             self._stream.flush()
 
 
-class _ProgressLine(ProgressScreen):
-    """A live line that shows the current step and how long it has been running."""
+class _ProgressLive(ProgressScreen):
+    """A live line that shows the current step and how many have finished."""
 
     def __init__(self, stream: IO[str], steps: int) -> None:
-        self._stream = stream
-        self._steps = steps
-        self._what = ""
-        self._since = time.monotonic()
-        self._closing = Bell()
-        self._thread = Thread(target=self._run, name="progress", daemon=True)
-        self._thread.start()
+        self._line = ProgressLine(stream, "starting", steps, delay=0)
 
     def begin(self, number: int, what: str) -> None:
-        self._what = f"step {number} of {self._steps}: {clean(what)}"
-        self._since = time.monotonic()
-        self._show()
+        self._line.update(what, done=max(number - 1, 0))
 
     def close(self) -> None:
-        self._closing.set()
-        self._thread.join()
-        self._stream.write("\r\x1b[K")
-        self._stream.flush()
-
-    def _run(self) -> None:
-        while not self._closing.wait(_INTERVAL):
-            self._show()
-
-    def _show(self) -> None:
-        waited = f"  {time.monotonic() - self._since:.0f} s"
-        room = max(0, _width(self._stream) - len(waited) - 1)
-        self._stream.write(f"\r\x1b[K{self._what[:room]}{waited}")
-        self._stream.flush()
-
-
-def _width(stream: IO[str]) -> int:
-    """Return the terminal's width, because a line that wraps cannot be erased."""
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or line_width()
-    except OSError:
-        return line_width()
+        self._line.close()
 
 
 # --- result files ------------------------------------------------------------
@@ -149,11 +115,12 @@ def _remove_if_empty(path: Path) -> None:
 
 
 def write_part(title: str, lines: Sequence[str]) -> None:
-    """Print `lines` below a title, if there are any."""
+    """Print `lines` below a title, and an empty line, if there are any."""
     if lines:
         write(f"{title}:")
         for line in lines:
-            write(f"  {clean(line)}")
+            write(f"  {clean(line)}".rstrip())
+        write("")
 
 
 # --- start and end -----------------------------------------------------------

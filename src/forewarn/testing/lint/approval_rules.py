@@ -1,6 +1,5 @@
 """Lint rules for approvals: what a program approves and when."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from forewarn.formats import count, format_times, join_all
@@ -13,6 +12,7 @@ from forewarn.testing.lint.findings import (
     RuleResult,
     Severity,
     format_seconds,
+    format_share,
     found,
     passed,
     unseen,
@@ -28,13 +28,14 @@ def _others(evidence: Evidence) -> RuleResult:
         return unseen("it received no event for another VM")
     done = [event for event in others if event.id in _approved(evidence)]
     if done:
-        return found(f"approved {_names_of(done)}")
+        times = [_first_approval(evidence, event.id) for event in done]
+        return found(f"approved {_names_of(done)}", at=min(filter(None, times)))
     return passed(f"did not approve {_names_of(seen)}")
 
 
 def _unprepared(evidence: Evidence) -> RuleResult:
     took = [
-        (approved - shown, item)
+        (approved - shown, approved, item)
         for item in evidence.announced
         if _needs_work(item, evidence.vm)
         and (shown := evidence.first_shown(item.id)) is not None
@@ -42,39 +43,40 @@ def _unprepared(evidence: Evidence) -> RuleResult:
     ]
     if not took:
         return unseen("it did not approve a platform Reboot of its own VM")
-    after, event = min(took, key=lambda item: item[0])
-    text = (
-        f"approved {_name_of(event)} {format_seconds(after)} after first receiving it"
-    )
-    return found(text) if after < _AT_ONCE else passed(text)
+    after, at, event = min(took, key=lambda item: item[0])
+    text = f"approved {_name_of(event)} {format_seconds(after)} after receiving it"
+    return found(text, at=at) if after < _AT_ONCE else passed(text)
 
 
 def _in_vain(evidence: Evidence) -> RuleResult:
     if not evidence.approvals:
         return unseen("it sent no approvals")
-    sent = count(len(evidence.approvals), "approval")
+    total = len(evidence.approvals)
     refused = [approval for approval in evidence.approvals if approval.status == 400]
     late = [approval for approval in refused if _is_late(approval, evidence)]
-    if len(refused) > len(late):
-        number = len(refused) - len(late)
-        return found(f"{number} of {sent} failed with 400")
+    bad = [approval for approval in refused if approval not in late]
+    if bad:
+        share = format_share(len(bad), total, "approval")
+        return found(f"{share} failed with 400", at=bad[0].since)
     if late:
-        return passed(f"sent {sent}, {len(late)} after the event was canceled")
-    return passed(f"sent {sent}, none rejected")
+        share = format_share(len(late), total, "approval")
+        return passed(f"sent {share} after the event was canceled")
+    which = "which was" if total == 1 else "all of them"
+    return passed(f"sent {count(total, 'approval')}, {which} valid")
 
 
 def _twice(evidence: Evidence) -> RuleResult:
-    counts = Counter(
-        event.upper()
-        for approval in evidence.approvals
-        if approval.status == 200
-        for event in approval.events
-    )
-    if not counts:
+    times: dict[str, list[float]] = {}
+    for approval in evidence.approvals:
+        if approval.status == 200:
+            for event in approval.events:
+                times.setdefault(event.upper(), []).append(approval.since)
+    if not times:
         return unseen("it did not approve any events")
-    highest = max(counts.values())
-    text = f"approved an event {format_times(highest)}"
-    return passed("approved each event once") if highest == 1 else found(text)
+    most = max(times.values(), key=len)
+    if len(most) == 1:
+        return passed("approved each event once")
+    return found(f"approved an event {format_times(len(most))}", at=sorted(most)[1])
 
 
 def _nothing(evidence: Evidence) -> RuleResult:
@@ -88,7 +90,8 @@ def _nothing(evidence: Evidence) -> RuleResult:
     names = sorted({event.type for event in seen})
     return found(
         f"did not approve any {' or '.join(names)} event for its own VM within"
-        f" {format_seconds(_time_to_approve(seen, evidence))}"
+        f" {format_seconds(_time_to_approve(seen, evidence))}",
+        at=evidence.first_shown(seen[0].id),
     )
 
 
@@ -182,7 +185,7 @@ RULES: Sequence[LintRule] = (
     ),
     LintRule(
         id="approves-twice",
-        severity=Severity.ADVICE,
+        severity=Severity.SUGGESTION,
         hurts=(
             "This is harmless, but the extra requests count toward the VM's limit"
             " of five per second."
@@ -193,7 +196,7 @@ RULES: Sequence[LintRule] = (
     ),
     LintRule(
         id="approves-nothing",
-        severity=Severity.ADVICE,
+        severity=Severity.SUGGESTION,
         hurts=(
             "Each event starts only at NotBefore, even a restart that a user requested."
         ),

@@ -142,6 +142,11 @@ class LintCourse:
                 for (part, began), (_, ended) in pairwise(edges)
             ],
             ending=ending,
+            is_cut_short=(
+                ending is None
+                and len(self._began) < len(CoursePart)
+                and now >= self._deadline
+            ),
         )
 
     # --- parts: each returns whether the program still reacts ----------------
@@ -189,8 +194,6 @@ class LintCourse:
         freeze = self._freeze
         if not freeze.is_approved:
             freeze.approve(self._others[0])  # starts it without moving the clock
-        if freeze.phase is Phase.SCHEDULED:  # if the program started another VM's event
-            self._rehearsal.advance_to_start(freeze)
 
         def has_started(shown: ShownDocument) -> bool:
             return freeze.id.upper() in shown.started

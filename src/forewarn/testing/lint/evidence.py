@@ -30,20 +30,14 @@ class CoursePart(StrEnum):
 
     QUIET = "quiet", "nothing is announced"
     NEIGHBOR = "neighbor", "a Reboot of another VM (vm-1) is scheduled"
-    SCHEDULED = (
-        "scheduled",
-        "a Freeze of vm-0 and a Reboot of another VM (vm-2) are scheduled",
-    )
+    SCHEDULED = "scheduled", "a Freeze of vm-0 and a Reboot of vm-2 are scheduled"
     STARTED = "started", "the Freeze starts"  #: its NotBefore is empty
-    REBOOT = (
-        "reboot",
-        "two Reboots of vm-0 are scheduled, one of them requested by a user",
-    )
+    REBOOT = "reboot", "two Reboots of vm-0 are scheduled, one by a user"
     GONE = "gone", "all events have been canceled or have ended"
     OTHER_VERSION = "other version", "a document that a future version might return"
     RESTART = "restart", "the incarnation restarts at 0"
     TOO_MANY = "too many requests", "all requests fail with 429"
-    ERRORS = "errors", "503, 500, 410, connection reset, empty and invalid bodies"
+    ERRORS = "errors", "503, 500, 410, a reset, empty and invalid bodies"
     AFTERWARDS = "afterwards", "normal responses again"
 
 
@@ -107,6 +101,7 @@ class Evidence:
     announced: Sequence[AnnouncedEvent] = ()
     spans: Sequence[CourseSpan] = ()
     ending: ProgramExit | None = None  # None if it ran until the end of the observation
+    is_cut_short: bool = False  # whether the time limit was reached in an earlier part
 
     # --- requests ------------------------------------------------------------
 

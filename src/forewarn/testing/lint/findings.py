@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from forewarn.formats import count, format_duration
 from forewarn.testing.lint.evidence import Evidence
 
 
@@ -12,7 +13,7 @@ class Severity(StrEnum):
 
     ERROR = "error"  #: it misses events, or they start before the VM is ready
     WARNING = "warning"  #: it may miss events
-    ADVICE = "advice"  #: it works but could be better
+    SUGGESTION = "suggestion"  #: it works but could be better
 
 
 class RuleOutcome(StrEnum):
@@ -29,6 +30,7 @@ class RuleResult:
 
     outcome: RuleOutcome
     saw: str
+    at: float | None = None  # monotonic time of a violation; None if it has no time
     severity: Severity | None = None  # None for the rule's own severity
 
 
@@ -52,6 +54,7 @@ class Finding:
     outcome: RuleOutcome
     severity: Severity
     saw: str
+    at: float | None = None  # monotonic time of a violation; None if it has no time
 
     @property
     def is_found(self) -> bool:
@@ -64,9 +67,11 @@ class Finding:
         return self.severity.value if self.is_found else self.outcome.value
 
 
-def found(saw: str, severity: Severity | None = None) -> RuleResult:
-    """Report a violation."""
-    return RuleResult(outcome=RuleOutcome.FOUND, saw=saw, severity=severity)
+def found(
+    saw: str, *, at: float | None = None, severity: Severity | None = None
+) -> RuleResult:
+    """Report a violation, which was observed at the monotonic time `at`."""
+    return RuleResult(outcome=RuleOutcome.FOUND, saw=saw, at=at, severity=severity)
 
 
 def passed(saw: str) -> RuleResult:
@@ -81,4 +86,14 @@ def unseen(saw: str) -> RuleResult:
 
 def format_seconds(length: float) -> str:
     """Format a duration, for example "50 ms" or "1.5 s"."""
-    return f"{length * 1000:.0f} ms" if length < 0.1 else f"{length:.1f} s"
+    if length < 0.0005:
+        return "less than 1 ms"
+    return f"{length * 1000:.0f} ms" if length < 0.1 else format_duration(length)
+
+
+def format_share(number: int, total: int, noun: str) -> str:
+    """Format a part of the program's `total`, for example "3 of 7 requests"."""
+    if number < total:
+        return f"{number} of {count(total, noun)}"
+    whole = {1: f"its only {noun}", 2: f"both {noun}s"}
+    return whole.get(total, f"all {count(total, noun)}")

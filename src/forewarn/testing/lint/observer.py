@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from forewarn.ports import Clock
@@ -38,6 +39,7 @@ class LintObserver(RehearsalObserver):
         self.shown: list[ShownDocument] = []
         self.forwarded = 0
         self.future_since: datetime | None = None  # None: serve real documents
+        self._is_approved = False  # whether the future document's event is approved
 
     # --- observing requests --------------------------------------------------
 
@@ -49,8 +51,8 @@ class LintObserver(RehearsalObserver):
     def intercept(self, request: Request, body: bytes) -> Response | None:
         """Respond with a future version's document during its part of the course.
 
-        The document's event can still be approved afterward, because preparation may
-        take a long time.
+        The document's event starts when it is approved. It can still be approved
+        afterward, because preparation may take a long time.
         """
         request.wait = None  # Azure is not known to support long polls
         self.forwarded += request.is_forwarded
@@ -62,6 +64,7 @@ class LintObserver(RehearsalObserver):
             and is_for_events(record)
         ):
             if FUTURE_EVENT in record.events:
+                self._is_approved = True
                 super().finished(record)
                 return Response(200)
             if record.method == "GET" and self.future_since is not None:
@@ -84,45 +87,51 @@ class LintObserver(RehearsalObserver):
             return
         document = entry.cached.document
         events = [event for event in document.events if event.type in version.types]
-        self.shown.append(
-            ShownDocument(
-                at=request.at,
-                incarnation=document.incarnation,
-                scheduled=_ids(events, EventStatus.SCHEDULED),
-                started=_ids(events, EventStatus.STARTED),
-            )
-        )
+        self.shown.append(_shown(request.at, document.incarnation, events))
 
     def _future_response(
         self, request: RequestRecord, version: ApiVersion, since: datetime
     ) -> Response:
         entry = self._directory.find("", self._vm)
         last = 0 if entry is None else entry.cached.document.incarnation
-        shown = ShownDocument(
-            at=request.at, incarnation=last + 1, scheduled=frozenset({FUTURE_EVENT})
-        )
-        self.shown.append(shown)
+        incarnation = last + (2 if self._is_approved else 1)
+        event = _future_event(self._vm, since, is_started=self._is_approved)
+        self.shown.append(_shown(request.at, incarnation, [event]))
         super().finished(request)
-        body = _future_document(self._vm, last + 1, version, since)
-        return Response(200, body, headers={"ETag": f'"strange.{last + 1}"'})
+        body = _future_document(event, incarnation, version)
+        return Response(200, body, headers={"ETag": f'"strange.{incarnation}"'})
 
 
-def _ids(events: list[ScheduledEvent], status: EventStatus) -> frozenset[str]:
+def _shown(
+    at: float, incarnation: int, events: Sequence[ScheduledEvent]
+) -> ShownDocument:
+    return ShownDocument(
+        at=at,
+        incarnation=incarnation,
+        scheduled=_ids(events, EventStatus.SCHEDULED),
+        started=_ids(events, EventStatus.STARTED),
+    )
+
+
+def _ids(events: Sequence[ScheduledEvent], status: EventStatus) -> frozenset[str]:
     return frozenset(event.id.upper() for event in events if event.status is status)
 
 
-def _future_document(
-    vm: str, incarnation: int, version: ApiVersion, now: datetime
-) -> bytes:
-    """Build a document with the new fields and event type of a fictitious version."""
-    event = ScheduledEvent(
+def _future_event(vm: str, now: datetime, *, is_started: bool) -> ScheduledEvent:
+    return ScheduledEvent(
         id=FUTURE_EVENT,
         type=_FUTURE_TYPE,
-        status=EventStatus.SCHEDULED,
+        status=EventStatus.STARTED if is_started else EventStatus.SCHEDULED,
         resources=(vm,),
-        not_before=now + timedelta(minutes=15),
+        not_before=None if is_started else now + timedelta(minutes=15),
         source=EventSource.PLATFORM,
     )
+
+
+def _future_document(
+    event: ScheduledEvent, incarnation: int, version: ApiVersion
+) -> bytes:
+    """Build a document with the new fields and event type of a fictitious version."""
     plain = {**plain_event(event, version, version.date_form), **_FUTURE_FIELDS}
     document = {"DocumentIncarnation": incarnation, "Events": [plain], "Next": None}
     return json.dumps(document, separators=(",", ":")).encode()

@@ -1,10 +1,11 @@
 """Lint rules for requests: header, version, polling rate and behavior after a 429."""
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from forewarn.core.lifecycle.policy import MINIMUM_NOTICE
-from forewarn.formats import count, format_times
+from forewarn.formats import count, format_times, join_all
 from forewarn.protocol.types import EventType
 from forewarn.protocol.versions import NEWEST, VERSIONS
 from forewarn.testing.lint.evidence import (
@@ -18,10 +19,12 @@ from forewarn.testing.lint.findings import (
     RuleResult,
     Severity,
     format_seconds,
+    format_share,
     found,
     passed,
     unseen,
 )
+from forewarn.testing.rehearsal.program import describe_exit
 
 _NOTICE = MINIMUM_NOTICE[EventType.PREEMPT].total_seconds()
 _TOO_RARE = _NOTICE / 2  # seconds; a Preempt may end before it is seen
@@ -35,13 +38,17 @@ def _never_asks(evidence: Evidence) -> RuleResult:
         return passed(f"polled {format_times(len(evidence.polls))}")
     if evidence.requests:
         first, total = evidence.requests[0], len(evidence.requests)
+        one, some = "but not for events: it was", "but none for events; the first was"
         return found(
-            f"sent {count(total, 'request')}, but none for the document;"
-            f" the first was {first.method} {first.path}"
+            f"sent {count(total, 'request')}, {one if total == 1 else some}"
+            f" {first.method} {first.path}",
+            at=first.since,
         )
-    waited = format_seconds(evidence.silence)
-    if evidence.ending is not None:
-        return found(f"ended after {waited} without sending a request")
+    waited, ending = format_seconds(evidence.silence), evidence.ending
+    if ending is not None:
+        return found(
+            f"{describe_exit(ending.code)} before it sent a request", at=ending.at
+        )
     return found(f"sent no requests for {waited}")
 
 
@@ -50,11 +57,13 @@ def _no_header(evidence: Evidence) -> RuleResult:
         return unseen("it sent no requests")
     bare = [e for e in evidence.requests if not e.is_marked and e.status == 400]
     if not bare:
-        return passed("all requests had Metadata: true")
-    sent, first = count(len(evidence.requests), "request"), bare[0]
+        return passed("sent Metadata: true with every request")
+    share = format_share(len(bare), len(evidence.requests), "request")
+    which = "it was" if len(bare) == 1 else "the first was"
     return found(
-        f"sent {len(bare)} of {sent} without Metadata: true, and they failed with"
-        f" 400; the first was a {first.method}"
+        f"sent {share} without Metadata: true and received 400;"
+        f" {which} a {bare[0].method}",
+        at=bare[0].since,
     )
 
 
@@ -65,10 +74,13 @@ def _no_version(evidence: Evidence) -> RuleResult:
     bad = [e for e in requests if e.version not in VERSIONS and e.status == 400]
     if not bad:
         versions = sorted({e.version for e in requests if e.version in VERSIONS})
-        return passed(f"used {', '.join(versions) or 'no rejected version'}")
-    version = f"api-version {bad[0].version}" if bad[0].version else "no api-version"
+        return passed(f"used {join_all(versions) or 'no version that was rejected'}")
+    version = bad[0].version
     return found(
-        f"sent {count(len(bad), 'request')} with {version}; they were rejected with 400"
+        f"sent {count(len(bad), 'request')}"
+        f" {f'with api-version {version}' if version else 'without an api-version'}"
+        " and received 400",
+        at=bad[0].since,
     )
 
 
@@ -79,20 +91,20 @@ def _old_version(evidence: Evidence) -> RuleResult:
     oldest = min(versions)
     hidden = sorted(NEWEST.types - VERSIONS[oldest].types)
     if hidden:
-        return found(f"uses {oldest}, which hides {' and '.join(hidden)} events")
-    return passed(f"uses {oldest}, which includes all event types")
+        first = next(e for e in evidence.polls if e.version == oldest)
+        return found(
+            f"used {oldest}, which hides {join_all(hidden)} events", at=first.since
+        )
+    return passed(f"used {oldest}, which includes all event types")
 
 
 def _proxy(evidence: Evidence) -> RuleResult:
     if not evidence.requests:
         return unseen("it sent no requests")
     if evidence.forwarded:
-        return found(
-            f"sent {evidence.forwarded} of"
-            f" {count(len(evidence.requests), 'request')} with X-Forwarded-For;"
-            " they were rejected"
-        )
-    return passed("no request had X-Forwarded-For")
+        share = format_share(evidence.forwarded, len(evidence.requests), "request")
+        return found(f"sent {share} with X-Forwarded-For and received 400")
+    return passed("sent no request with X-Forwarded-For")
 
 
 def _rare_polls(evidence: Evidence) -> RuleResult:
@@ -100,28 +112,28 @@ def _rare_polls(evidence: Evidence) -> RuleResult:
     if span is None or not polls:
         return unseen("it did not poll while nothing was announced")
     has_ended = evidence.ending is not None and evidence.last_part is CoursePart.QUIET
-    rest = 0.0 if has_ended else span.ended - polls[-1].since
-    longest = max(evidence.pause or 0.0, rest)
-    text = f"did not poll for {format_seconds(longest)}"
-    if longest >= _TOO_RARE:
-        return found(text)
+    times = [poll.since for poll in polls] + ([] if has_ended else [span.ended])
+    pauses = [(after - before, before) for before, after in pairwise(times)]
+    longest, at = max(pauses, default=(0.0, times[0]))
     if longest > _RARE:
-        return found(text, Severity.WARNING)
+        severity = Severity.ERROR if longest >= _TOO_RARE else Severity.WARNING
+        text = f"did not poll for {format_seconds(longest)}"
+        return found(text, at=at, severity=severity)
     if evidence.pause is None:
         return unseen("it polled only once before it ended")
-    return passed(f"polls at least every {format_seconds(evidence.pause)}")
+    return passed(f"polled at least once every {format_seconds(evidence.pause)}")
 
 
 def _frequent_polls(evidence: Evidence) -> RuleResult:
     span = evidence.span(CoursePart.QUIET)
     if span is None or not evidence.polls:
         return unseen("it did not poll while nothing was announced")
-    highest = _most_per_second(
-        [e.since for e in evidence.requests if span.has(e.since)]
+    highest, at = _busiest_second(
+        e.since for e in evidence.requests if span.has(e.since)
     )
     if highest > _ALLOWED:
         return found(
-            f"sent {highest} requests in one second while nothing was announced"
+            f"sent {highest} requests in one second while nothing was announced", at=at
         )
     return passed(f"sent at most {count(highest, 'request')} per second")
 
@@ -130,51 +142,57 @@ def _hammers(evidence: Evidence) -> RuleResult:
     refused = sorted(e.since for e in evidence.requests if e.status == 429)
     if not refused:
         return unseen("it received no 429")
-    highest = _most_per_second(refused)
+    highest, at = _busiest_second(refused)
     if highest > _ALLOWED:
-        return found(f"sent {highest} requests in one second while receiving 429")
-    length = refused[-1] - refused[0]
-    rate, usual = _rate(len(refused), length), _usual_rate(evidence)
+        return found(
+            f"sent {highest} requests in one second while receiving 429", at=at
+        )
+    rate, usual = _rate(refused), _usual_rate(evidence)
     if rate > 2 and rate > 2 * usual:
-        text = f"sent {rate:.1f} requests per second during 429, {usual:.1f} before"
-        return found(text, Severity.WARNING)
-    during = "429" if len(refused) == 1 else f"{format_seconds(length)} of 429"
-    return passed(f"sent {count(len(refused), 'request')} during {during}")
+        return found(
+            f"sent {rate:.1f} requests per second while receiving 429,"
+            f" and {usual:.1f} before",
+            at=refused[0],
+            severity=Severity.WARNING,
+        )
+    return passed(f"sent {count(len(refused), 'request')} while receiving 429")
 
 
 def _retry_after(evidence: Evidence) -> RuleResult:
     requests = sorted(evidence.requests, key=lambda request: request.since)
     after = [
-        later.since - earlier.at
+        (later.since - earlier.at, later.since)
         for earlier, later in pairwise(requests)
         if earlier.status == 429
     ]
     if not after:
         return unseen("it sent no requests after a 429")
-    soonest = min(after)
+    early = [item for item in after if item[0] < RETRY_AFTER - _TOLERANCE]
+    soonest, at = early[0] if early else min(after)
     text = f"{format_seconds(soonest)} after a 429 with Retry-After: {RETRY_AFTER}"
-    if soonest < RETRY_AFTER - _TOLERANCE:
-        return found(f"retried {text}")
+    if early:
+        return found(f"retried {text}", at=at)
     return passed(f"retried {text}")
 
 
-def _most_per_second(moments: Sequence[float]) -> int:
-    """Return the largest number of `moments` within one second."""
+def _busiest_second(moments: Iterable[float]) -> tuple[int, float]:
+    """Return the largest number of `moments` within one second, and its start."""
     ordered = sorted(moments)
-    return max(
-        (sum(1 for at in ordered if first <= at < first + 1) for first in ordered),
-        default=0,
+    numbers = (
+        (bisect_left(ordered, first + 1) - index, first)
+        for index, first in enumerate(ordered)
     )
+    return max(numbers, key=lambda item: item[0], default=(0, 0.0))
 
 
-def _rate(number: int, length: float) -> float:
-    """Return requests per second; `length` counts as at least one second."""
-    return (number - 1) / max(length, 1.0)
+def _rate(moments: Sequence[float]) -> float:
+    """Return requests per second; less than a second counts as one second."""
+    return (len(moments) - 1) / max(moments[-1] - moments[0], 1.0)
 
 
 def _usual_rate(evidence: Evidence) -> float:
     polls = evidence.polls_in(CoursePart.QUIET)
-    return _rate(len(polls), polls[-1].since - polls[0].since) if polls else 0.0
+    return _rate([poll.since for poll in polls]) if polls else 0.0
 
 
 RULES: Sequence[LintRule] = (
@@ -250,7 +268,7 @@ RULES: Sequence[LintRule] = (
     ),
     LintRule(
         id="ignores-retry-after",
-        severity=Severity.ADVICE,
+        severity=Severity.SUGGESTION,
         hurts="A service that sends Retry-After rejects requests until that time has"
         " passed. forewarn sends it; whether Azure does is not known.",
         remedy="If the response has Retry-After, wait that long.",

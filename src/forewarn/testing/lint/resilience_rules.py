@@ -1,9 +1,11 @@
 """Lint rules for resilience, which is continued polling after documents and errors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-from forewarn.formats import count
+from forewarn.core.faults import FaultKind
+from forewarn.formats import count, join_all
+from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.testing.lint.evidence import CoursePart, Evidence
 from forewarn.testing.lint.findings import (
     LintRule,
@@ -17,6 +19,10 @@ from forewarn.testing.lint.findings import (
 from forewarn.testing.rehearsal.program import describe_exit
 
 _FAULTY = (CoursePart.TOO_MANY, CoursePart.ERRORS)
+#: What a program receives because of a fault, unless it is a status.
+_FAULT_TEXTS: Mapping[str | None, str] = {
+    kind.value: f"a {kind.text}" for kind in FaultKind if not kind.isdigit()
+}
 
 
 def _ends_while_quiet(evidence: Evidence) -> RuleResult:
@@ -25,10 +31,10 @@ def _ends_while_quiet(evidence: Evidence) -> RuleResult:
     ending = evidence.ending
     if ending is not None and evidence.last_part is CoursePart.QUIET:
         sent = count(len(evidence.polls_in(CoursePart.QUIET)), "poll")
-        return found(f"{describe_exit(ending.code)} after {sent}")
+        return found(f"{describe_exit(ending.code)} after {sent}", at=ending.at)
     if evidence.span(CoursePart.SCHEDULED) is None:
-        return unseen("nothing was announced while the program could have missed it")
-    return passed("was running when events were announced")
+        return unseen("the run ended before its own events were announced")
+    return passed("was still running when events were announced")
 
 
 def _stops(part: CoursePart, what: str, evidence: Evidence) -> RuleResult:
@@ -40,7 +46,8 @@ def _stops(part: CoursePart, what: str, evidence: Evidence) -> RuleResult:
         return unseen(f"it ended after {what}")
     if evidence.silence < evidence.patience:
         return unseen(f"time ran out after {what}")
-    return found(f"did not poll for {format_seconds(evidence.silence)} after {what}")
+    silence = format_seconds(evidence.silence)
+    return found(f"did not poll for {silence} after {what}", at=evidence.polls[-1].at)
 
 
 def _ends(part: CoursePart, what: str, evidence: Evidence) -> RuleResult:
@@ -48,23 +55,33 @@ def _ends(part: CoursePart, what: str, evidence: Evidence) -> RuleResult:
         return unseen(f"it did not receive {what}")
     if evidence.ending is None or evidence.last_part is not part:
         return passed(f"kept running after {what}")
-    waited = format_seconds(evidence.silence)
-    return found(f"{describe_exit(evidence.ending.code)}, {waited} after {what}")
+    ending, waited = evidence.ending, format_seconds(evidence.silence)
+    return found(f"{describe_exit(ending.code)}, {waited} after {what}", at=ending.at)
 
 
 def _gives_up(evidence: Evidence) -> RuleResult:
     met = [e for part in _FAULTY for e in evidence.polls_in(part)]
-    bad = sorted({e.fault for e in met if e.fault is not None})
+    bad = [e for e in met if e.fault is not None]
     if not bad:
         return unseen("it received no error")
     if evidence.last_part not in _FAULTY:
-        return passed(f"kept polling after {', '.join(bad)}")
-    last = f"its last poll received {met[-1].fault or met[-1].status}"
+        texts = dict.fromkeys(map(_response_text, bad))
+        return passed(f"kept polling after {join_all([*texts])}")
+    last = f"its last poll received {_response_text(met[-1])}"
     if evidence.ending is not None:
-        return found(f"{describe_exit(evidence.ending.code)}; {last}")
+        code = evidence.ending.code
+        return found(f"{describe_exit(code)}; {last}", at=evidence.ending.at)
+    silence = format_seconds(evidence.silence)
     if evidence.silence < evidence.patience:
         return unseen(f"time ran out; {last}")
-    return found(f"did not poll for {format_seconds(evidence.silence)}; {last}")
+    return found(f"did not poll for {silence}; {last}", at=met[-1].at)
+
+
+def _response_text(poll: RequestRecord) -> str:
+    """Describe the response to a poll by its fault or its status."""
+    if poll.fault in _FAULT_TEXTS:
+        return _FAULT_TEXTS[poll.fault]
+    return str(poll.status) if poll.status else "no response"
 
 
 def _survives(
@@ -116,7 +133,7 @@ RULES: Sequence[LintRule] = (
     ),
     *_survives(
         CoursePart.SCHEDULED,
-        "Scheduled events",
+        "a Scheduled event of its own VM",
         severity=Severity.WARNING,  # the program may be preparing
         hurts="The program does not notice if the event is canceled or if another one"
         " is announced.",

@@ -132,7 +132,10 @@ def why_unapproved(
         return f"its last approval failed with {last.status}{_header(last)}"
     if not is_seen:
         return why_unseen(conduct, since)
-    sent = count(sum(at > since for at in conduct.arrivals), "request")
+    number = sum(at > since for at in conduct.arrivals)
+    if not number:
+        return f"{conduct.vm} received the event, but has sent no requests since"
+    sent = count(number, "request")
     others = ", ".join(posts[-1].events) if posts else ""
     return (
         f"{conduct.vm} received the event and has sent {sent} since, but no approval"

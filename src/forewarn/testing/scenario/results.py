@@ -9,7 +9,7 @@ from xml.etree import ElementTree as xml
 
 from forewarn.core.lifecycle.facts import JournalEntry, Seen
 from forewarn.core.serialization import to_plain
-from forewarn.formats import count
+from forewarn.formats import count, format_duration
 from forewarn.testing.scenario.model import Scenario
 
 Json = dict[str, object]
@@ -88,7 +88,7 @@ def row(result: StepResult) -> Sequence[str]:
 
 def summary(played: ScenarioResult) -> str:
     """Summarize the rehearsal in a single sentence."""
-    name, took = played.scenario.name, f"{played.seconds:.1f} s"
+    name, took = played.scenario.name, format_duration(max(played.seconds, 0.1))
     if played.has_passed:
         expected = count(len(played.expected), "expectation")
         return f"PASSED {name}: {expected} met in {took}"
