@@ -38,7 +38,7 @@ def write(text: str) -> None:
 
     Escape control characters and characters that cannot be encoded.
     """
-    text = escape_controls(_painted(text, text))
+    text = escape_controls(painted(text, text))
     if has_color(sys.stdout):
         text = text.translate(_PAINT)
     shown = text if _can_show(text) else "".join(map(_escaped, text))
