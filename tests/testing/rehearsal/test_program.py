@@ -59,7 +59,7 @@ def test_program_that_ignores_term_is_killed() -> None:
     wait = "; print('on', flush=True); time.sleep(600)"
     program = Program([*PYTHON, code + wait], {}, on_end=ready.set, grace=0.05)
     with program:
-        until(lambda: "on" in program.tail())
+        until(lambda: "on" in program.written)
     assert program.code == -signal.SIGKILL
 
 

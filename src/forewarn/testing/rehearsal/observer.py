@@ -46,6 +46,7 @@ class RehearsalObserver:
         self._commits: list[tuple[int, float]] = []
         self._times: list[tuple[float, datetime]] = []
         self._clock: Clock | None = None  # None until the service is open
+        self._before_requests: list[Callable[[], None]] = []
 
     # --- recording -----------------------------------------------------------
 
@@ -54,8 +55,17 @@ class RehearsalObserver:
         del directory
         self._clock = clock
 
+    def before_requests(self, act: Callable[[], None]) -> None:
+        """Call `act` before each request from now on, so that it records earlier marks.
+
+        It must return at once.
+        """
+        self._before_requests.append(act)
+
     def intercept(self, request: Request, body: bytes) -> Response | None:
         """Handle a mark; return None for metadata-plane requests."""
+        for act in self._before_requests:
+            act()
         if request.path.rstrip("/") != MARKS:
             return None
         if request.method != "POST":
@@ -121,6 +131,12 @@ class RehearsalObserver:
         """All finished requests so far."""
         with self._changed:
             return (*self._requests,)
+
+    @property
+    def has_arrivals(self) -> bool:
+        """Whether any request has arrived."""
+        with self._changed:
+            return bool(self._arrivals)
 
     def arrivals_of(self, vm: str) -> Sequence[float]:
         """Return the arrival times of all requests from `vm`, even unfinished ones."""
