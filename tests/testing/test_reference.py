@@ -20,7 +20,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "pytest.md").read_tex
 KINDS: Mapping[str, type] = {"Rehearsal": Rehearsal, "Event": Event}
 
 #: Attributes used only for playing scenarios.
-ELSEWHERE = re.compile(r"service")
+ELSEWHERE = re.compile(r"service|too_early")
 
 
 def the_part(title: str) -> str:

@@ -3,6 +3,8 @@
 import os
 import signal
 import sys
+from collections import UserDict
+from collections.abc import KeysView
 from pathlib import Path
 from select import select
 from threading import Event as Bell
@@ -96,3 +98,16 @@ def test_invalid_command_is_an_error_message(command: Any) -> None:
         Program(command, {}),
     ):
         pass
+
+
+def test_output_can_be_read_while_the_program_starts() -> None:
+    class Reads(UserDict[str, str]):
+        """Reads the output when the program's environment is about to be built."""
+
+        def keys(self) -> KeysView[str]:
+            program.read_output()  # would block forever
+            return super().keys()
+
+    program = Program(["true"], Reads())
+    with program:
+        assert program.written == ""

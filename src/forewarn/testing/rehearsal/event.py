@@ -209,15 +209,20 @@ class RehearsedEvent:
         If the event was approved first, wait briefly for the mark, to report the delay.
         """
 
+        message = self.too_early(mark, self._name)
+        self._waits.until(lambda: message, 0, is_settled=lambda: True)
+
+    def too_early(self, mark: str, name: str) -> str | None:
+        """Explain, with `name`, why `mark` did not precede the approval, if so."""
+        announced = self.announced_at()
+
         def is_marked() -> bool:
             marked = [item.at for item in self._observer.marks if item.name == mark]
             return self.approved_at() is None or max(marked, default=0) > announced
 
-        announced = self.announced_at()
         self._observer.wait(is_marked, _LATE_MARK_WITHIN)
         marks, approved = self._observer.marks, self.approved_at()
-        message = too_early(self._name, marks, mark, announced, approved)
-        self._waits.until(lambda: message, 0, is_settled=lambda: True)
+        return too_early(name, marks, mark, announced, approved)
 
     def announced_at(self) -> float:
         """Return when the event was announced, on the real monotonic clock."""

@@ -174,10 +174,14 @@ class RehearsalObserver:
         return self._monotonic()
 
     def time_at(self, at: float) -> datetime | None:
-        """Return the service's time at the monotonic time `at`, or None if unknown."""
+        """Return the service's time at the monotonic time `at`, or None if unknown.
+
+        Before the first observation, this is the time of that observation.
+        """
         with self._changed:
             times = [time for since, time in self._times if since <= at]
-        return times[-1] if times else None
+            first = self._times[0][1] if self._times else None
+        return times[-1] if times else first
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait at most `seconds` for `condition`; return whether it holds."""

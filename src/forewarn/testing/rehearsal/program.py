@@ -93,6 +93,7 @@ class Program:
             )
         self._file = self._open_output()
         self._pipe, end = os.pipe()
+        os.set_blocking(self._pipe, False)  # a request may arrive before `_start` ends
         try:
             self._process = self._start(end)
         except BaseException:
@@ -100,7 +101,6 @@ class Program:
             raise
         finally:
             os.close(end)
-        os.set_blocking(self._pipe, False)
         self.began, self.is_open = time.monotonic(), True
         stop, self._stop_reading = os.pipe()
         self._threads = (
@@ -186,7 +186,7 @@ class Program:
         lived = f"{self.ended - self.began:.1f} s"
         seconds = f"after {'less than 0.1 s' if lived == '0.0 s' else lived}"
         if self.was_stopped:
-            return f"was stopped by the test {seconds}"
+            return f"was stopped {seconds}"
         if self.code is not None and self.code < 0:
             return f"was killed by {_signal_name(-self.code)} {seconds}"
         return f"exited with code {self.code} {seconds}"
