@@ -1,5 +1,6 @@
 """Failures of a rehearsal: early ends, explanations, and the caller's line."""
 
+import os
 import sys
 import traceback
 import unittest
@@ -17,7 +18,7 @@ from forewarn.errors import CannotStart, ForewarnError, InvalidInput, NotFound
 from forewarn.testing import Event, Rehearsal
 from forewarn.testing.rehearsal.program import Program
 
-LONG = 10 * PATIENCE  # never reached: the end of the program ends these waits
+LONG = PATIENCE  # never reached: these waits end earlier
 
 CRASHES = [sys.executable, "-S", "-E", "-c", "print('no disk'); raise SystemExit(2)"]
 
@@ -229,20 +230,28 @@ def test_executable_script_runs_with_its_own_interpreter(
 
 
 def test_line_printed_before_a_request_is_a_mark_before_its_effect(
-    rehearsal: Rehearsal,
+    rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = """
-def act(event):
-    print("done with", event["EventId"], flush=True)
-    approve(event)
-forever(act)
-"""
-    with rehearsal.run(*an_actor(code), marks=["done with"]):
-        for _ in range(10):
-            event = rehearsal.reboot()
-            event.assert_approved(LONG)
-            event.assert_not_approved_before("done with")
-            rehearsal.advance_to_end(event)
+    def is_late(program: Program, stop: int) -> None:
+        """Read nothing, like a thread that gets no processor time."""
+        del program
+        os.close(stop)
+
+    monkeypatch.setattr(Program, "_read", is_late)
+    code = "for event in scheduled(): (print('ready', flush=True), approve(event))"
+    event = rehearsal.reboot()
+    with rehearsal.run(*an_actor(code), marks=["ready"]):
+        event.assert_approved(LONG)
+        event.assert_not_approved_before("ready")
+
+
+def test_python_does_not_delay_its_lines(
+    rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    code = "import time; print('ready'); time.sleep(600)"
+    with rehearsal.run(sys.executable, "-S", "-c", code):
+        assert rehearsal.wait_output("read", LONG) == "ready"
 
 
 def test_outputs_of_chatty_programs_stay_complete(

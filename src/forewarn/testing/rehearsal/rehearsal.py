@@ -4,9 +4,11 @@ import os
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
+from types import FrameType
 from typing import Self, Unpack
 
 from forewarn.clocks import ManualClock, SystemClock
@@ -18,7 +20,13 @@ from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.core.lifecycle.operations import VmOperation, order_for
 from forewarn.engine.timers import LONGEST_ADVANCE
-from forewarn.errors import Conflict, InvalidInput, NotFound, TooSoon
+from forewarn.errors import (
+    Conflict,
+    ForewarnError,
+    InvalidInput,
+    NotFound,
+    TooSoon,
+)
 from forewarn.formats import format_times, join_names, parse_duration
 from forewarn.ports import Clock
 from forewarn.protocol.types import EventType
@@ -103,8 +111,8 @@ class Rehearsal:
 
     def __exit__(self, *exception: object) -> None:
         """Stop the service; explain the error that ends the block, if any."""
-        if self._opened_in is not None and isinstance(exception[1], BaseException):
-            self._waits.explain(exception[1])
+        if isinstance(exception[1], BaseException):
+            self._explain(exception[1])
         self.close()
 
     def open(self) -> None:
@@ -180,7 +188,7 @@ class Rehearsal:
             vm=variables["FOREWARN_ENDPOINT"].rpartition("/vm/")[2],
             on_output=lambda lines: self._record_output(lines, marks),
             on_end=self.observer.wake,
-            on_failure=lambda error: self._waits.explain(error),
+            on_failure=self._explain,
         )
         self.observer.before_requests(program.read_output)
         self.programs.append(program)
@@ -196,6 +204,12 @@ class Rehearsal:
     def explanation(self, error: BaseException) -> str:
         """Return what explains an error of the test; "" if nothing does."""
         return self._waits.explanation(error)
+
+    def _explain(self, error: BaseException) -> None:
+        """Add an explanation to `error`, unless this is a forked child."""
+        if self._opened_in == os.getpid():
+            with suppress(ForewarnError):  # the test's own error matters more
+                self._waits.explain(error)
 
     @property
     def _waits(self) -> RehearsalWaits:
@@ -422,13 +436,17 @@ def _too_few(who: str, did: str, number: int, times: int) -> str | None:
 
 
 def _folder_of_caller() -> Path:
-    """Return the folder of the file that called forewarn, or the working directory."""
+    """Return the folder of the calling file, or the working directory for commands."""
     frame = sys._getframe()
-    while frame.f_globals.get("__name__", "").startswith("forewarn."):
-        if frame.f_back is None:
-            return Path.cwd()
+    while frame.f_back and _module(frame).startswith("forewarn.testing.rehearsal."):
         frame = frame.f_back
+    if _module(frame).startswith("forewarn."):
+        return Path.cwd()
     return Path(frame.f_code.co_filename).absolute().parent
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
 
 
 # --- clock -------------------------------------------------------------------
