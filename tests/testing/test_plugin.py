@@ -136,6 +136,11 @@ def test_of_a_misspelled_option(scheduled_events):
         scheduled_events.reboot(notise="20m")
 
 
+def test_of_a_missing_program(scheduled_events):
+    with scheduled_events.run("no-such-thing"):
+        pass
+
+
 class Unprintable(Exception):
     def __str__(self):
         raise RuntimeError
@@ -199,7 +204,7 @@ def test_a_failure_shows_what_explains_it_once(
     pytester.makeini(STRICT)
     pytester.makepyfile(FAILING)
     result = pytester.runpytest_inprocess("-q", "-p", "no:schemathesis")
-    result.assert_outcomes(failed=7, errors=4)
+    result.assert_outcomes(failed=8, errors=4)
     result.stdout.fnmatch_lines(
         [
             "scheduled_events: vms must be a list of names, such as ['a']",
@@ -230,6 +235,10 @@ def test_a_failure_shows_what_explains_it_once(
             "E           *InvalidInput: unknown option 'notise'; did you mean *",
             "",
             "*test_a_failure_shows_what_explains_it_once.py:44: InvalidInput",
+            '>       with scheduled_events.run("no-such-thing"):',
+            "E       *CannotStart: cannot start no-such-thing: No such file *",
+            "",
+            "*test_a_failure_shows_what_explains_it_once.py:48: CannotStart",
             ">       raise Unprintable",
             "*- scheduled events -*",
         ]

@@ -86,6 +86,7 @@ class Program:
 
     def __enter__(self) -> "Program":
         """Start the program."""
+        __tracebackhide__ = True  # pytest shows the line of the test
         if not self._command or not all(isinstance(e, _PART) for e in self._command):
             raise CannotStart(
                 "pass each part of a command as a string: run('sleep', '5'), not"
@@ -112,6 +113,7 @@ class Program:
         return self
 
     def _open_output(self) -> IO[bytes] | None:
+        __tracebackhide__ = True
         if self._output is None:
             return None
         try:
@@ -119,9 +121,10 @@ class Program:
         except OSError as error:
             raise CannotStart(
                 f"cannot write {self._output}: {error.strerror}"
-            ) from error
+            ) from None
 
     def _start(self, output: int) -> "subprocess.Popen[bytes]":
+        __tracebackhide__ = True
         if self._cwd is not None and not Path(self._cwd).is_dir():
             raise CannotStart(f"cannot start {self.name}: no such folder: {self._cwd}")
         unbuffered = {"PYTHONUNBUFFERED": "1"}  # a pipe would delay Python's lines
@@ -139,7 +142,7 @@ class Program:
             reason = getattr(error, "strerror", None) or error
             raise CannotStart(
                 f"cannot start {os.fspath(self._command[0])}: {reason}"
-            ) from error
+            ) from None
 
     def _wait(self) -> None:
         """Wait for the program to end, but do not reap the process yet.
