@@ -119,7 +119,7 @@ def test_unittest_can_enter_it_as_a_context() -> None:
     unittest.defaultTestLoader.loadTestsFromTestCase(Case).run(result)
     assert (result.testsRun, result.errors) == (2, [])
     ((_, message),) = result.failures
-    assert "was not approved within 10ms" in message
+    assert "was not approved within 0.01 s" in message
 
 
 def test_package_exports_its_documented_names() -> None:

@@ -2,10 +2,14 @@
 
 import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
+from tests.testing.support.actors import an_actor
 
 from forewarn.testing import Event, Rehearsal
 from forewarn.testing.plugin import scheduled_events
@@ -16,7 +20,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "pytest.md").read_tex
 KINDS: Mapping[str, type] = {"Rehearsal": Rehearsal, "Event": Event}
 
 #: Attributes used only for playing scenarios.
-ELSEWHERE = re.compile(r"service")
+ELSEWHERE = re.compile(r"service|too_early")
 
 
 def the_part(title: str) -> str:
@@ -53,6 +57,57 @@ def test_page_shows_the_real_defaults(kind: str) -> None:
         }
         for keyword, default in re.findall(r"(\w+)=([^,]+)", arguments):
             assert repr(defaults[keyword]) == default.replace('"', "'"), (name, keyword)
+
+
+EXAMPLES = {
+    name: f"# {name}\n{text}"
+    for name, text in re.findall(
+        r"^```python\n# ([\w.]+)\n(.+?)^```$", PAGE, re.MULTILINE | re.DOTALL
+    )
+}
+
+
+@pytest.fixture
+def handler(tmp_path: Path) -> Path:
+    """Return the program of the examples without pytest, which are next to it."""
+    for name, text in EXAMPLES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path / "handler.py"
+
+
+def run_example(handler: Path, name: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(handler.parent / name)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE, cwd="/"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_without_pytest_passes_with_a_program_that_drains(
+    handler: Path, name: str
+) -> None:
+    drains = "print('drained')\nfor event in scheduled(): approve(event)"
+    handler.write_text(f"{an_actor(drains)[-1]}\ntime.sleep(600)")
+    done = run_example(handler, name)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_example_of_unittest_fails_as_shown(handler: Path) -> None:
+    handler.write_text('raise SystemExit("no disk")')
+    done = run_example(handler, "test_unittest.py")
+    (shown,) = re.findall(r"^```text\n(FAIL.+?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    lines = [_plain(line) for line in done.stderr.splitlines()]
+    assert "\n".join(map(_plain, shown.splitlines())) in "\n".join(lines)
+
+
+def _plain(line: str) -> str:
+    """Remove what varies: the module, folders, ids and times."""
+    line = re.sub(r"\((test_unittest|__main__)\.", "(", line)
+    line = re.sub(r'"/.*/', '"/', line)
+    line = re.sub(r"Preempt [0-9A-F]{8}", "Preempt ID", line)
+    return re.sub(r" (less than )?[0-9.]+ s$", " N s", line)
 
 
 def test_fixture_has_a_docstring_that_explains_it() -> None:

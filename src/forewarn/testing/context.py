@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypedDict, Unpack
 
-from forewarn.testing.rehearsal.options import FleetSource
+from forewarn.testing.rehearsal.failures import error_at_caller
+from forewarn.testing.rehearsal.options import FleetSource, check_keys
 from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 
@@ -20,13 +21,21 @@ class RehearsalArguments(TypedDict, total=False):
     settings: Mapping[str, object] | None
 
 
-@contextmanager
-def scheduled_events(**arguments: Unpack[RehearsalArguments]) -> Iterator[Rehearsal]:
+@error_at_caller
+def scheduled_events(
+    **arguments: Unpack[RehearsalArguments],
+) -> AbstractContextManager[Rehearsal]:
     """Run a rehearsal until the block ends, with its endpoint in `os.environ`.
 
     Unlike `Rehearsal`, this changes the environment of the whole process.
     """
-    with Rehearsal(**arguments) as rehearsal, _set(rehearsal.environment):
+    check_keys(arguments, RehearsalArguments)
+    return _open(Rehearsal(**arguments))
+
+
+@contextmanager
+def _open(rehearsal: Rehearsal) -> Iterator[Rehearsal]:
+    with rehearsal, _set(rehearsal.environment):
         yield rehearsal
 
 

@@ -3,14 +3,17 @@
 pytest imports this module in every run, so everything else is imported when needed.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from forewarn.testing.context import RehearsalArguments
     from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 _MARKER = "scheduled_events"
@@ -22,10 +25,14 @@ _HELP = (
     " event IDs"
 )
 
-#: Exit codes of a program that was stopped at the end of its `run` block.
-_BY_US = (-15, -9)
-
 _rehearsals = pytest.StashKey[list["Rehearsal"]]()
+
+
+class MakeScheduledEvents(Protocol):
+    """The type of the fixture `make_scheduled_events`."""
+
+    def __call__(self, **arguments: "Unpack[RehearsalArguments]") -> "Rehearsal":
+        """Start a rehearsal, which stops after the test."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,13 +43,17 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def make_scheduled_events(
     request: pytest.FixtureRequest,
-) -> "Iterator[Callable[..., Rehearsal]]":
+) -> Iterator[MakeScheduledEvents]:
     """Return a function that starts rehearsals, all of which stop after the test.
 
     The function accepts the marker's arguments. Environment variables are not set.
     """
     with ExitStack() as cleanup:
-        yield lambda **arguments: _open(request, cleanup, arguments)
+
+        def make(**arguments: "Unpack[RehearsalArguments]") -> "Rehearsal":
+            return _open(request, cleanup, {**arguments})
+
+        yield make
 
 
 @pytest.fixture
@@ -71,30 +82,16 @@ def scheduled_events(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the timelines of all rehearsals to the report of a failed test."""
-    report = yield
-    rehearsals = item.stash.get(_rehearsals, None)
-    if rehearsals and report.failed and call.excinfo is not None:
-        _add_sections(report, rehearsals, call.excinfo.exconly())
-    return report
-
-
-def _add_sections(
-    report: pytest.TestReport, rehearsals: "list[Rehearsal]", message: str
-) -> None:
+    """Add what happened in all rehearsals to the report of a failed test."""
     from forewarn.errors import ForewarnError
-    from forewarn.testing.rehearsal.timeline import TITLE
 
-    for rehearsal in rehearsals:
-        with suppress(ForewarnError):  # the test's own failure matters more
-            if TITLE not in message:
-                report.sections.append((_SECTION, rehearsal.timeline()))
-        for program in rehearsal.programs:
-            end = (
-                "stopped by the test" if program.code in _BY_US else "ended on its own"
-            )
-            title = f"the program's output ({end}, exit code {program.code})"
-            report.sections.append((title, program.written or "(no output)"))
+    report = yield
+    if report.failed and call.excinfo is not None:
+        for rehearsal in item.stash.get(_rehearsals, []):
+            with suppress(ForewarnError):  # the test's own failure matters more
+                if text := rehearsal.explanation(call.excinfo.value):
+                    report.sections.append((_SECTION, text))
+    return report
 
 
 def _open(

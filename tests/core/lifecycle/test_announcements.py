@@ -131,6 +131,36 @@ def test_the_earliest_time_is_rounded_up_to_whole_seconds() -> None:
     assert refused.value.earliest == NOON + 15 * MINUTE + SECOND
 
 
+@pytest.mark.parametrize("type_", MINIMUM)
+def test_a_rehearsal_may_give_short_notice_and_then_promises_it(
+    type_: EventType,
+) -> None:
+    short, long = 15 * SECOND, 20 * MINUTE
+    given = the_one(announce(an_order(type_, notice=short, short_notice=True)))
+    assert (given.phase, given.at_once) == (Phase.SCHEDULED, False)
+    assert (given.not_before, given.promised) == (NOON + short, 15)
+    given = the_one(announce(an_order(type_, notice=long, short_notice=True)))
+    assert given.promised == MINIMUM[type_].total_seconds()
+
+
+@pytest.mark.parametrize(
+    ("order", "error"),
+    [
+        (an_order(short_notice=True), "requires a notice"),
+        (an_order(short_notice=True, notice=0 * SECOND), "requires a notice"),
+        (
+            an_order(short_notice=True, notice=SECOND, emergency=True, reason="fire"),
+            "an emergency can have any notice",
+        ),
+    ],
+)
+def test_short_notice_needs_a_notice_and_no_emergency(
+    order: announcements.Order, error: str
+) -> None:
+    with pytest.raises(InvalidInput, match=error):
+        announce(order)
+
+
 def test_notice_is_limited_to_ten_years() -> None:
     with pytest.raises(InvalidInput, match="ten years"):
         announce(an_order(notice=timedelta(days=3651)))

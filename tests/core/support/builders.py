@@ -229,6 +229,7 @@ def an_order(
     reason: str | None = None,
     emergency: bool = False,
     ignore_blockers: bool = False,
+    short_notice: bool = False,
 ) -> Order:
     """Build an order for vm0, unless VMs, a host or a group are given."""
     if not vms and host is None and group is None:
@@ -247,4 +248,5 @@ def an_order(
         reason=reason,
         emergency=emergency,
         ignore_blockers=ignore_blockers,
+        short_notice=short_notice,
     )

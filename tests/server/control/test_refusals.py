@@ -33,6 +33,7 @@ WRONG: dict[str, tuple[dict[str, object], str]] = {
     "beyond all times": ({"not_before": "9999-12-31T23:59:59-14:00"}, "not_before"),
     "an unknown source": ({"source": "Weather"}, "Platform"),
     "an emergency in words": ({"emergency": "yes", "reason": "smoke"}, "emergency"),
+    "short notice": ({"notice_seconds": 15, "short_notice": True}, "short_notice"),
     "an unknown key": ({"notice": 900}, "notice"),
     "a misspelled key": ({"notBefore": "2040-01-01T00:00:00Z"}, "notBefore"),
     "a description that is no text": ({"description": 1}, "description"),

@@ -164,7 +164,7 @@ def test_a_status_may_be_a_number(rehearsal: Rehearsal, client: Client) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cuont": 3}, "unknown option 'cuont'; expected one of: on, vms, count, "),
+        ({"cuont": 3}, "unknown option 'cuont'; did you mean \"count\""),
         ({"lasts": "3s"}, "unknown option 'lasts'; it is now called \"duration\""),
         ({"for_seconds": 3}, "'for_seconds'; it is now called \"duration\""),
         ({"count": 1.5}, "count must be a whole number, not 1.5"),

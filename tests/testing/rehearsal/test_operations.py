@@ -6,6 +6,7 @@ import pytest
 
 from forewarn.client import Client
 from forewarn.errors import InvalidInput
+from forewarn.testing.rehearsal.options import OperationName
 from forewarn.testing.rehearsal.rehearsal import Rehearsal
 
 
@@ -18,7 +19,7 @@ from forewarn.testing.rehearsal.rehearsal import Rehearsal
     ],
 )
 def test_an_operation_has_its_own_type_and_source(
-    operation: str, vm: str, announced: tuple[str, str]
+    operation: OperationName, vm: str, announced: tuple[str, str]
 ) -> None:
     with Rehearsal() as rehearsal:
         rehearsal.operate(operation, vm)
@@ -32,7 +33,7 @@ def test_an_operation_has_its_own_type_and_source(
     [
         (
             {"notce": "1m"},
-            "unknown option 'notce'; expected one of: host, group, notice, ",
+            "unknown option 'notce'; did you mean \"notice\"",
         ),
         ({"source": "me"}, 'source: expected one of "Platform", "User", not "me"'),
     ],
@@ -46,10 +47,15 @@ def test_invalid_option_is_refused_with_a_message(
 
 def test_invalid_operation_is_refused_with_a_message() -> None:
     several: Any = ["web-0", "web-1"]
+    misspelled: Any = "rebot"
     with Rehearsal() as rehearsal:
         with pytest.raises(InvalidInput, match="operation: expected one of"):
-            rehearsal.operate("rebot", "web-0")
-        with pytest.raises(InvalidInput, match="is not a VM name"):
+            rehearsal.operate(misspelled, "web-0")
+        with pytest.raises(InvalidInput, match="is not the name of a VM"):
             rehearsal.reboot(several)
+        with pytest.raises(InvalidInput, match="15 minutes of notice; for less, add"):
+            rehearsal.reboot(notice="1m")
+        with pytest.raises(InvalidInput, match="is not an event; pass what reboot"):
+            rehearsal.advance_to_end(several)
         with pytest.raises(InvalidInput, match="an outage can last at most 36500 days"):
             rehearsal.outage("999999999d")

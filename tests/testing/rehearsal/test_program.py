@@ -3,6 +3,8 @@
 import os
 import signal
 import sys
+from collections import UserDict
+from collections.abc import KeysView
 from pathlib import Path
 from select import select
 from threading import Event as Bell
@@ -59,7 +61,7 @@ def test_program_that_ignores_term_is_killed() -> None:
     wait = "; print('on', flush=True); time.sleep(600)"
     program = Program([*PYTHON, code + wait], {}, on_end=ready.set, grace=0.05)
     with program:
-        until(lambda: "on" in program.tail())
+        until(lambda: "on" in program.written)
     assert program.code == -signal.SIGKILL
 
 
@@ -96,3 +98,16 @@ def test_invalid_command_is_an_error_message(command: Any) -> None:
         Program(command, {}),
     ):
         pass
+
+
+def test_output_can_be_read_while_the_program_starts() -> None:
+    class Reads(UserDict[str, str]):
+        """Reads the output when the program's environment is about to be built."""
+
+        def keys(self) -> KeysView[str]:
+            program.read_output()  # would block forever
+            return super().keys()
+
+    program = Program(["true"], Reads())
+    with program:
+        assert program.written == ""

@@ -100,6 +100,14 @@ def test_a_freeze_may_be_a_live_migration() -> None:
     assert step.order.live_migration
 
 
+def test_short_notice_requires_its_own_key() -> None:
+    step = step_of(
+        '{announce = "Reboot", vms = ["web-0"], notice = "15s", short_notice = true}'
+    )
+    assert isinstance(step, s.AnnounceStep)
+    assert step.order.short_notice
+
+
 def test_an_emergency_needs_no_notice() -> None:
     step = step_of(
         '{announce = "Reboot", host = "host-a", notice = "1m", emergency = true,'

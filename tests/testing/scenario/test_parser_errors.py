@@ -94,7 +94,7 @@ WRONG = [
     (
         '{announce = "Reboot", vms = ["web-0"], notice = "5m"}',
         "step 2: `notice` for a Reboot must be at least 15m; increase it, or set"
-        " emergency = true and a reason",
+        " short_notice = true",
     ),
     (
         '{announce = "Reboot", vms = ["web-0"], emergency = true}',

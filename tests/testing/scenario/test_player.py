@@ -157,6 +157,13 @@ def test_an_approval_after_the_mark_passes() -> None:
     assert played(REBOOT, MARKED, AFTER_MARK, by=marks).has_passed
 
 
+def test_a_printed_line_is_a_mark_that_the_scenario_expects() -> None:
+    prints = an_actor(
+        "forever(lambda e: (print('is ready now', flush=True), approve(e)))"
+    )
+    assert played(REBOOT, MARKED, AFTER_MARK, by=prints).has_passed
+
+
 def test_an_approval_before_the_mark_fails() -> None:
     hasty = an_actor("forever(lambda e: (approve(e), mark('ready')))")
     reason = failure(played(REBOOT, MARKED, AFTER_MARK, by=hasty)).reason or ""

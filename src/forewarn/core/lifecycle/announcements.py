@@ -85,6 +85,7 @@ class Order:
     emergency: bool = False
     ignore_blockers: bool = False
     at_once: bool = False  # start without notice
+    short_notice: bool = False  # less notice than the minimum, only in rehearsals
     removes: bool = False  # VMs leave the fleet when it completes
 
 
@@ -101,22 +102,30 @@ def check_order(order: Order) -> None:
     targets = [bool(order.vms), order.host is not None, order.group is not None]
     if targets.count(True) != 1:
         raise InvalidInput("specify exactly one of vms, host and group")
-    if order.notice is not None and order.not_before is not None:
-        raise InvalidInput("specify either notice_seconds or not_before, not both")
     if order.type is EventType.FREEZE and order.source is EventSource.USER:
         raise InvalidInput("a Freeze cannot have source User; omit source")
     if order.live_migration and order.type is not EventType.FREEZE:
         raise InvalidInput(f"live_migration requires a Freeze, not a {order.type}")
-    if order.emergency and not (order.reason or "").strip():
-        raise InvalidInput("an emergency requires a reason")
-    if order.ignore_blockers and not order.emergency:
-        raise InvalidInput("ignore_blockers requires emergency")
+    _check_notice(order)
     if order.duration is not None and not (
         -1 <= order.duration <= policy.LONGEST.total_seconds()
     ):
         raise InvalidInput(
             "duration_seconds must be -1 (unknown) or between 0 and ten years"
         )
+
+
+def _check_notice(order: Order) -> None:
+    if order.notice is not None and order.not_before is not None:
+        raise InvalidInput("specify either notice_seconds or not_before, not both")
+    if order.emergency and not (order.reason or "").strip():
+        raise InvalidInput("an emergency requires a reason")
+    if order.ignore_blockers and not order.emergency:
+        raise InvalidInput("ignore_blockers requires emergency")
+    if order.short_notice and order.emergency:
+        raise InvalidInput("an emergency can have any notice; omit short_notice")
+    if order.short_notice and not order.notice:
+        raise InvalidInput("short_notice requires a notice, such as 15s")
 
 
 def announce(slice_: Slice, context: Context, order: Order, vms: Sequence[VM]) -> Step:
@@ -330,7 +339,10 @@ def _minimum(slice_: Slice, order: Order, unit: _WorkUnit) -> timedelta:
     if order.emergency:
         return timedelta(0)
     groups = [slice_.groups[vms[0].group] for vms in unit.events]
-    return max(policy.minimum_notice(order.type, group) for group in groups)
+    minimum = max(policy.minimum_notice(order.type, group) for group in groups)
+    if order.short_notice and order.notice is not None:
+        return min(order.notice, minimum)
+    return minimum
 
 
 def _not_before(

@@ -1,7 +1,7 @@
 """An event in a rehearsal, with its state, actions and assertions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.document import STATUS
@@ -11,10 +11,11 @@ from forewarn.engine.engine import Engine
 from forewarn.engine.lookup import find_maintenance, find_vm
 from forewarn.engine.queries import explain_maintenance
 from forewarn.errors import Unavailable
-from forewarn.formats import exact_duration, join_names, parse_duration
+from forewarn.formats import join_names
 from forewarn.protocol.types import EventSource, EventStatus, EventType
+from forewarn.testing.rehearsal.failures import RehearsalWaits, errors_at_caller
 from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
-from forewarn.testing.rehearsal.timeline import timeline_of
+from forewarn.testing.rehearsal.options import DurationLike
 
 #: The actor that the journal shows for the actions of a test.
 BY = "rehearsal"
@@ -22,6 +23,7 @@ BY = "rehearsal"
 _SEEN_WITHIN = "10s"  # real time, for a program that polls every second
 _APPROVED_WITHIN = "30s"  # real time, for a program that also prepares something
 _UNAPPROVED_FOR = "1s"
+_LATE_MARK_WITHIN = 1.0  # seconds of real time
 
 #: Reasons why an event can no longer be approved.
 _OVER: Mapping[Phase, str] = {
@@ -32,6 +34,7 @@ _OVER: Mapping[Phase, str] = {
 }
 
 
+@errors_at_caller
 class RehearsedEvent:
     """An event in a test. Its properties always reflect the current state."""
 
@@ -39,12 +42,14 @@ class RehearsedEvent:
         self,
         engine: Engine,
         observer: RehearsalObserver,
+        waits: RehearsalWaits,
         maintenance_id: str,
         event_id: str,
     ) -> None:
         """Create a view of the event `event_id` of the given maintenance operation."""
         self._engine = engine
         self._observer = observer
+        self._waits = waits
         self._maintenance_id = maintenance_id
         self.id = event_id
 
@@ -159,10 +164,9 @@ class RehearsedEvent:
     # --- assertions ----------------------------------------------------------
 
     def wait_seen(
-        self, by: str | None = None, within: str | float | timedelta = _SEEN_WITHIN
+        self, by: str | None = None, within: DurationLike = _SEEN_WITHIN
     ) -> None:
         """Wait, in real time, until `by` (default: any VM) has received the event."""
-        __tracebackhide__ = True
         name = None if by is None else self._vm(by)
 
         def problem() -> str | None:
@@ -170,48 +174,55 @@ class RehearsedEvent:
             if name in seen or (name is None and seen):
                 return None
             who = "no VM received" if name is None else f"{name} did not receive"
-            return f"{who} {self._name} within {duration_text(within)}"
+            return f"{who} {self._name}"
 
-        wait_until(self._engine, self._observer, problem, within)
+        self._waits.until(problem, within, by=name, is_request=True)
 
     def assert_approved(
-        self, within: str | float | timedelta = _APPROVED_WITHIN, by: str | None = None
+        self, within: DurationLike = _APPROVED_WITHIN, by: str | None = None
     ) -> None:
         """Wait, in real time, until the event is approved.
 
         Fail early if the event can no longer be approved.
         """
-        __tracebackhide__ = True
         if by is not None and not self.is_approved:
-            self._vm(by)  # fail at once if there is no such VM
-        text = duration_text(within)
-        wait_until(
-            self._engine,
-            self._observer,
-            lambda: not_approved_by(self.maintenance, self.id, by, text),
+            by = self._vm(by)  # fail at once if there is no such VM
+        self._waits.until(
+            lambda: not_approved_by(self.maintenance, self.id, by),
             within,
-            until=self._is_settled,
+            is_settled=self._is_settled,
+            by=by,
+            is_request=True,
         )
 
-    def assert_not_approved(
-        self, within: str | float | timedelta = _UNAPPROVED_FOR
-    ) -> None:
+    def assert_not_approved(self, within: DurationLike = _UNAPPROVED_FOR) -> None:
         """Fail if the event is already approved or becomes so within this real time."""
-        __tracebackhide__ = True
-        wait_until(
-            self._engine,
-            self._observer,
+        self._waits.until(
             lambda: what_approved(self.maintenance, self.id),
             within,
-            until=self._is_settled,
+            is_settled=self._is_settled,
         )
 
     def assert_not_approved_before(self, mark: str) -> None:
-        """Fail unless `mark` was made after the announcement, before any approval."""
-        __tracebackhide__ = True
-        announced, approved = self.announced_at(), self.approved_at()
-        reason = too_early(self._name, self._observer.marks, mark, announced, approved)
-        wait_until(self._engine, self._observer, lambda: reason, 0)
+        """Fail unless `mark` was made after the announcement, before any approval.
+
+        If the event was approved first, wait briefly for the mark, to report the delay.
+        """
+
+        message = self.too_early(mark, self._name)
+        self._waits.until(lambda: message, 0, is_settled=lambda: True)
+
+    def too_early(self, mark: str, name: str) -> str | None:
+        """Explain, with `name`, why `mark` did not precede the approval, if so."""
+        announced = self.announced_at()
+
+        def is_marked() -> bool:
+            marked = [item.at for item in self._observer.marks if item.name == mark]
+            return self.approved_at() is None or max(marked, default=0) > announced
+
+        self._observer.wait(is_marked, _LATE_MARK_WITHIN)
+        marks, approved = self._observer.marks, self.approved_at()
+        return too_early(name, marks, mark, announced, approved)
 
     def announced_at(self) -> float:
         """Return when the event was announced, on the real monotonic clock."""
@@ -246,36 +257,11 @@ class RehearsedEvent:
             return find_vm(snapshot, name).name
 
 
-def duration_text(within: str | float | timedelta) -> str:
-    """Format a duration as it is written in tests, for example "30s"."""
-    return exact_duration(parse_duration(within))
-
-
-def wait_until(
-    engine: Engine,
-    observer: RehearsalObserver,
-    problem: Callable[[], str | None],
-    within: str | float | timedelta,
-    *,
-    until: Callable[[], bool] | None = None,
-) -> None:
-    """Wait until `problem` returns None; raise AssertionError if it never does.
-
-    If `until` is given, wait until `until` holds and then check `problem`.
-    """
-    __tracebackhide__ = True  # show failures at the test's own line
-    is_settled = until or (lambda: problem() is None)
-    observer.wait(is_settled, parse_duration(within).total_seconds())
-    message = problem()
-    if message is not None:
-        raise AssertionError(f"{message}\n\n{timeline_of(engine, observer)}")
-
-
 # --- failure messages --------------------------------------------------------
 
 
 def not_approved_by(
-    maintenance: Maintenance, event_id: str, by: str | None, within: str
+    maintenance: Maintenance, event_id: str, by: str | None
 ) -> str | None:
     """Explain why an event is not approved, or return None if the event is approved.
 
@@ -292,7 +278,7 @@ def not_approved_by(
     why = _OVER.get(maintenance.phase)
     if why is not None:
         return f"{name} was not approved{whose}: {why}"
-    return f"{name} was not approved{whose} within {within}"
+    return f"{name} was not approved{whose}"
 
 
 def what_approved(maintenance: Maintenance, event_id: str) -> str | None:

@@ -46,6 +46,7 @@ class RehearsalObserver:
         self._commits: list[tuple[int, float]] = []
         self._times: list[tuple[float, datetime]] = []
         self._clock: Clock | None = None  # None until the service is open
+        self._before_requests: list[Callable[[], None]] = []
 
     # --- recording -----------------------------------------------------------
 
@@ -54,8 +55,17 @@ class RehearsalObserver:
         del directory
         self._clock = clock
 
+    def before_requests(self, act: Callable[[], None]) -> None:
+        """Call `act` before each request from now on, so that it records earlier marks.
+
+        It must return at once.
+        """
+        self._before_requests.append(act)
+
     def intercept(self, request: Request, body: bytes) -> Response | None:
         """Handle a mark; return None for metadata-plane requests."""
+        for act in self._before_requests:
+            act()
         if request.path.rstrip("/") != MARKS:
             return None
         if request.method != "POST":
@@ -122,6 +132,12 @@ class RehearsalObserver:
         with self._changed:
             return (*self._requests,)
 
+    @property
+    def has_arrivals(self) -> bool:
+        """Whether any request has arrived."""
+        with self._changed:
+            return bool(self._arrivals)
+
     def arrivals_of(self, vm: str) -> Sequence[float]:
         """Return the arrival times of all requests from `vm`, even unfinished ones."""
         with self._changed:
@@ -158,10 +174,14 @@ class RehearsalObserver:
         return self._monotonic()
 
     def time_at(self, at: float) -> datetime | None:
-        """Return the service's time at the monotonic time `at`, or None if unknown."""
+        """Return the service's time at the monotonic time `at`, or None if unknown.
+
+        Before the first observation, this is the time of that observation.
+        """
         with self._changed:
             times = [time for since, time in self._times if since <= at]
-        return times[-1] if times else None
+            first = self._times[0][1] if self._times else None
+        return times[-1] if times else first
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait at most `seconds` for `condition`; return whether it holds."""

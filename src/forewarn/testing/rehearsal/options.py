@@ -5,20 +5,36 @@ from datetime import timedelta
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TypeAlias, TypedDict, TypeVar
+from typing import Literal, TypeAlias, TypedDict, TypeVar
 
 from forewarn.configfile import toml
-from forewarn.configfile.values import read_choice, renamed
+from forewarn.configfile.values import read_choice, renamed, suggestion
 from forewarn.core import fleet_file
-from forewarn.core.faults import Fault, fault_of
+from forewarn.core.faults import Fault, FaultOn, fault_of
 from forewarn.core.fleet import Fleet
 from forewarn.core.lifecycle.announcements import Order
+from forewarn.core.lifecycle.operations import VmOperation
 from forewarn.errors import InvalidInput, NotFound
 from forewarn.formats import parse_duration
 from forewarn.protocol.types import EventSource, EventType
 
 #: A fleet, a fleet file or its tables; None for the demo fleet.
 FleetSource: TypeAlias = "Fleet | str | Path | Mapping[str, object] | None"
+
+#: A duration: text such as "90s" or "1h30m", a number of seconds, or a timedelta.
+DurationLike: TypeAlias = str | float | timedelta
+
+#: Words for event types, sources and user operations, for editors and type checkers.
+#: Other spellings, such as "REBOOT", also work.
+TypeName: TypeAlias = (
+    EventType
+    | Literal["Freeze", "Reboot", "Redeploy", "Preempt", "Terminate"]
+    | Literal["freeze", "reboot", "redeploy", "preempt", "terminate"]
+)
+SourceName: TypeAlias = EventSource | Literal["Platform", "User", "platform", "user"]
+OperationName: TypeAlias = (
+    VmOperation | Literal["restart", "redeploy", "reimage", "evict", "delete"]
+)
 
 _DEMO = "demo.toml"
 
@@ -33,23 +49,23 @@ class AnnouncementOptions(TypedDict, total=False):
 
     host: str
     group: str
-    notice: str | float | timedelta
-    duration: str | float | timedelta
+    notice: DurationLike
+    short_notice: bool
+    duration: DurationLike
     description: str
     live_migration: bool
-    source: str
+    source: SourceName
     reason: str
     emergency: bool
     ignore_blockers: bool
 
 
-def order_of(
-    kind: EventType | str, vms: Sequence[str], options: AnnouncementOptions
-) -> Order:
+def order_of(kind: TypeName, vms: Sequence[str], options: AnnouncementOptions) -> Order:
     """Build an order from an event type, VMs and options."""
     if strange := [name for name in vms if not isinstance(name, str)]:
         raise InvalidInput(
-            f"{strange[0]!r} is not a VM name; pass each name as a separate argument"
+            f"{strange[0]!r} is not the name of a VM; to affect several VMs, use"
+            " announce('Reboot', 'a', 'b')"
         )
     check_keys(options, AnnouncementOptions)
     notice, source = options.get("notice"), options.get("source")
@@ -67,6 +83,7 @@ def order_of(
         reason=options.get("reason"),
         emergency=options.get("emergency", False),
         ignore_blockers=options.get("ignore_blockers", False),
+        short_notice=options.get("short_notice", False),
     )
 
 
@@ -76,12 +93,12 @@ def order_of(
 class FaultOptions(TypedDict, total=False):
     """The options of a fault, except its kind. All durations are in real time."""
 
-    on: str
-    vms: Sequence[str]
+    on: FaultOn | Literal["any", "read", "approve"]
+    vms: str | Sequence[str]
     count: int
     probability: float
-    duration: str | float | timedelta
-    delay: str | float | timedelta
+    duration: DurationLike
+    delay: DurationLike
     retry_after: int
 
 
@@ -173,9 +190,10 @@ def check_keys(options: Mapping[str, object], allowed: type) -> None:
     """Reject keys of `options` that are not in the typed dict `allowed`."""
     names = allowed.__annotations__
     if unknown := [key for key in options if key not in names]:
-        instead = renamed(unknown[0], names) or f"; expected one of: {', '.join(names)}"
+        instead = renamed(unknown[0], names) or suggestion(unknown[0], names)
+        instead = instead or f"; expected one of: {', '.join(names)}"
         raise InvalidInput(f"unknown option {unknown[0]!r}{instead}")
 
 
-def _seconds(duration: str | float | timedelta | None) -> float | None:
+def _seconds(duration: DurationLike | None) -> float | None:
     return None if duration is None else parse_duration(duration).total_seconds()

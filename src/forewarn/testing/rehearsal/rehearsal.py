@@ -2,9 +2,13 @@
 
 import os
 import secrets
+import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
 from threading import Lock
+from types import FrameType
 from typing import Self, Unpack
 
 from forewarn.clocks import ManualClock, SystemClock
@@ -16,29 +20,34 @@ from forewarn.core.lifecycle.facts import JournalEntry
 from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.core.lifecycle.operations import VmOperation, order_for
 from forewarn.engine.timers import LONGEST_ADVANCE
-from forewarn.errors import Conflict, InvalidInput
-from forewarn.formats import parse_duration
+from forewarn.errors import (
+    Conflict,
+    ForewarnError,
+    InvalidInput,
+    NotFound,
+    TooSoon,
+)
+from forewarn.formats import format_times, join_names, parse_duration
 from forewarn.ports import Clock
 from forewarn.protocol.types import EventType
 from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.service.service import Service
-from forewarn.testing.rehearsal.event import (
-    BY,
-    RehearsedEvent,
-    duration_text,
-    wait_until,
-)
+from forewarn.testing.rehearsal.event import BY, RehearsedEvent
+from forewarn.testing.rehearsal.failures import RehearsalWaits, errors_at_caller
 from forewarn.testing.rehearsal.observer import MARKS, Mark, RehearsalObserver
 from forewarn.testing.rehearsal.options import (
     AnnouncementOptions,
+    DurationLike,
     FaultOptions,
     FleetSource,
+    OperationName,
+    TypeName,
     fault_from,
     fleet_of,
     order_of,
     vm_of,
 )
-from forewarn.testing.rehearsal.program import Program
+from forewarn.testing.rehearsal.program import CommandPart, Program, with_python
 from forewarn.testing.rehearsal.timeline import journal_of, timeline_of
 
 #: Settings that are either fixed or available as arguments of a rehearsal.
@@ -47,6 +56,7 @@ _RESERVED = frozenset({"clock", "default_vm", "fleet", "metadata", "seed"})
 _MAX_STEPS = 10_000  # clock steps; more are treated as an endless loop
 
 
+@errors_at_caller
 class Rehearsal:
     """A private service that acts on a program under test and observes the program.
 
@@ -100,7 +110,9 @@ class Rehearsal:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Stop the service."""
+        """Stop the service; explain the error that ends the block, if any."""
+        if isinstance(exception[1], BaseException):
+            self._explain(exception[1])
         self.close()
 
     def open(self) -> None:
@@ -151,23 +163,57 @@ class Rehearsal:
 
     def run(
         self,
-        *command: str,
+        *command: CommandPart,
         environment: Mapping[str, str] | None = None,
-        output: str | None = None,
+        cwd: CommandPart | None = None,
+        output: CommandPart | None = None,
+        marks: Sequence[str] = (),
     ) -> Program:
         """Run a program in the rehearsal's environment until the `with` block ends.
 
-        The program's output goes to the file `output`. If `output` is None, failing
-        tests show the output.
+        A Python file runs with this Python. Without `cwd`, the file's path is relative
+        to the folder of the calling file, or else to the working directory. When the
+        program prints a line that contains one of `marks`, it makes this mark. Failing
+        tests show the output, which is also written to the file `output`.
         """
+        if isinstance(marks, str):
+            raise InvalidInput(f"marks must be a list of texts, such as [{marks!r}]")
+        folders = [_folder_of_caller(), Path.cwd()] if cwd is None else [Path(cwd)]
+        variables = {**self.environment, **(environment or {})}
         program = Program(
-            command,
-            {**self.environment, **(environment or {})},
+            with_python(command, folders),
+            variables,
+            cwd=cwd,
             output=output,
+            vm=variables["FOREWARN_ENDPOINT"].rpartition("/vm/")[2],
+            on_output=lambda lines: self._record_output(lines, marks),
             on_end=self.observer.wake,
+            on_failure=self._explain,
         )
+        self.observer.before_requests(program.read_output)
         self.programs.append(program)
         return program
+
+    def _record_output(self, lines: Sequence[str], marks: Sequence[str]) -> None:
+        for line in lines:
+            for mark in marks:
+                if mark in line:
+                    self.observer.mark(mark)
+        self.observer.wake()
+
+    def explanation(self, error: BaseException) -> str:
+        """Return what explains an error of the test; "" if nothing does."""
+        return self._waits.explanation(error)
+
+    def _explain(self, error: BaseException) -> None:
+        """Add an explanation to `error`, unless this is a forked child."""
+        if self._opened_in == os.getpid():
+            with suppress(ForewarnError):  # the test's own error matters more
+                self._waits.explain(error)
+
+    @property
+    def _waits(self) -> RehearsalWaits:
+        return RehearsalWaits(self.service.engine, self.observer, self.programs)
 
     @property
     def control(self) -> str:
@@ -189,12 +235,13 @@ class Rehearsal:
         """The current time of the service."""
         return self.service.engine.clock.now()
 
-    def advance(self, by: str | float | timedelta) -> datetime:
+    def advance(self, by: DurationLike) -> datetime:
         """Advance the clock, run everything that becomes due, and return the time."""
         return self.service.advance.by(parse_duration(by))
 
     def advance_to_start(self, event: RehearsedEvent) -> datetime:
         """Advance the clock until the maintenance operation of `event` starts."""
+        _check_event(event)
         if event.phase is Phase.SCHEDULED:
             self.service.advance.to(max(self.now, event.not_before))
         return self._advance_while(event, Phase.SCHEDULED)
@@ -217,7 +264,7 @@ class Rehearsal:
             self.service.advance.to(max(moment, self.now))
         return self.now
 
-    def outage(self, duration: str | float | timedelta) -> datetime:
+    def outage(self, duration: DurationLike) -> datetime:
         """Simulate an outage of the service; `duration` is on its clock."""
         length = parse_duration(duration)
         if length > LONGEST_ADVANCE:
@@ -236,18 +283,26 @@ class Rehearsal:
     # --- announcements -------------------------------------------------------
 
     def announce(
-        self, kind: EventType | str, *vms: str, **options: Unpack[AnnouncementOptions]
+        self, kind: TypeName, *vms: str, **options: Unpack[AnnouncementOptions]
     ) -> Sequence[RehearsedEvent]:
         """Announce maintenance of `vms`, a host or a group; return all events."""
         order = order_of(kind, vms, options)
-        maintenances = self.service.engine.announce(order, by=BY)
+        try:
+            maintenances = self.service.engine.announce(order, by=BY)
+        except NotFound as error:
+            names = join_names([*self.fleet.vms], 8)
+            hint = f"; the fleet contains {names}" if vms else ""
+            raise NotFound(f"{error}{hint}") from error
+        except TooSoon as error:
+            promise = str(error).partition(";")[0]
+            raise InvalidInput(f"{promise}; for less, add short_notice=True") from error
         return events_of(self, maintenances)
 
-    def operate(self, operation: VmOperation | str, vm: str) -> RehearsedEvent:
+    def operate(self, operation: OperationName, vm: str) -> RehearsedEvent:
         """Restart, redeploy, reimage, evict or delete `vm`."""
-        operation = read_choice(VmOperation, operation, "operation")
-        order = order_for(operation, vm)
-        maintenances = self.service.operations.operate(operation, order, by=BY)
+        choice = read_choice(VmOperation, operation, "operation")
+        order = order_for(choice, vm)
+        maintenances = self.service.operations.operate(choice, order, by=BY)
         return seen_by(self.vm, self.fleet, events_of(self, maintenances))
 
     def freeze(
@@ -315,37 +370,50 @@ class Rehearsal:
         return self.observer.requests
 
     def wait_marked(
-        self, name: str, within: str | float | timedelta = "10s", *, times: int = 1
+        self, name: str, within: DurationLike = "10s", *, times: int = 1
     ) -> None:
         """Wait, in real time, until the mark `name` has been made `times` times."""
-        __tracebackhide__ = True
 
         def problem() -> str | None:
-            often = "" if times == 1 else f" {times} times"
-            is_marked = sum(mark.name == name for mark in self.marks) >= times
-            return None if is_marked else f"mark {name!r} was not made{often}"
+            made = sum(mark.name == name for mark in self.marks)
+            return _too_few(f"mark {name!r} was", "made", made, times)
 
-        wait_until(self.service.engine, self.observer, problem, within)
+        self._waits.until(problem, within)
+
+    def wait_output(
+        self, text: str, within: DurationLike = "10s", *, times: int = 1
+    ) -> str:
+        """Wait, in real time, until programs have printed `times` lines with `text`.
+
+        Return the last of these lines.
+        """
+        lines: list[str] = []
+
+        def problem() -> str | None:
+            lines[:] = [
+                line for program in self.programs for line in program.lines_with(text)
+            ]
+            return _too_few(f"{text!r} was", "printed", len(lines), times)
+
+        self._waits.until(problem, within)
+        return lines[times - 1] if times > 0 else ""
 
     def wait_polled(
         self,
-        within: str | float | timedelta = "10s",
+        within: DurationLike = "10s",
         *,
         by: str | None = None,
         times: int = 1,
     ) -> None:
         """Wait, in real time, for `times` polls by `by` (default: the program's VM)."""
-        __tracebackhide__ = True
         vm = vm_of(self.fleet, by or self.vm)
         before = len(self.observer.arrivals_of(vm))
 
         def problem() -> str | None:
-            if len(self.observer.arrivals_of(vm)) - before >= times:
-                return None
-            often = "" if times == 1 else f" {times} times"
-            return f"{vm} did not poll{often} within {duration_text(within)}"
+            polls = len(self.observer.arrivals_of(vm)) - before
+            return _too_few(vm, "polled", polls, times)
 
-        wait_until(self.service.engine, self.observer, problem, within)
+        self._waits.until(problem, within, by=vm, is_request=True)
 
     def journal(self) -> Sequence[JournalEntry]:
         """Return all journal entries so far."""
@@ -353,7 +421,32 @@ class Rehearsal:
 
     def timeline(self) -> str:
         """Return a short timeline of what has happened so far."""
-        return timeline_of(self.service.engine, self.observer)
+        return timeline_of(self.service.engine, self.observer, self.programs)
+
+
+def _too_few(who: str, did: str, number: int, times: int) -> str | None:
+    """Describe that something happened less than `times` times, or return None."""
+    if number >= times:
+        return None
+    if number:
+        return f"{who} {did} {format_times(number)}, not {format_times(times)},"
+    often = "" if times == 1 else f" {format_times(times)}"
+    negated = "did not poll" if did == "polled" else f"not {did}"
+    return f"{who} {negated}{often}"
+
+
+def _folder_of_caller() -> Path:
+    """Return the folder of the calling file, or the working directory for commands."""
+    frame = sys._getframe()
+    while frame.f_back and _module(frame).startswith("forewarn.testing.rehearsal."):
+        frame = frame.f_back
+    if _module(frame).startswith("forewarn."):
+        return Path.cwd()
+    return Path(frame.f_code.co_filename).absolute().parent
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
 
 
 # --- clock -------------------------------------------------------------------
@@ -378,11 +471,21 @@ def events_of(
 ) -> Sequence[RehearsedEvent]:
     """Return all events of `maintenances`."""
     engine, observer = rehearsal.service.engine, rehearsal.observer
+    waits = RehearsalWaits(engine, observer, rehearsal.programs)
     return [
-        RehearsedEvent(engine, observer, maintenance.id, event.id)
+        RehearsedEvent(engine, observer, waits, maintenance.id, event.id)
         for maintenance in maintenances
         for event in maintenance.events
     ]
+
+
+def _check_event(event: object) -> None:
+    """Raise `InvalidInput` unless `event` is an event of a rehearsal."""
+    if not isinstance(event, RehearsedEvent):
+        raise InvalidInput(
+            f"{event!r} is not an event; pass what reboot() returned, or one of the"
+            " events that announce() returned"
+        )
 
 
 def seen_by(vm: str, fleet: Fleet, events: Sequence[RehearsedEvent]) -> RehearsedEvent:

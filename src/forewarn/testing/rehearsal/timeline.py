@@ -1,7 +1,7 @@
 """The timeline of a rehearsal, short enough for a terminal.
 
 Lines are in chronological order. Each line starts with the time elapsed on the
-service's clock. Seconds within a line are in real time.
+service's clock and the seconds of real time since the first line.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +19,13 @@ from forewarn.core.queries.phrases import (
     short_name,
 )
 from forewarn.engine.engine import Engine
-from forewarn.formats import join_names
+from forewarn.formats import format_times, join_names
 from forewarn.server.metadata.faults.observer import RequestRecord
 from forewarn.testing.rehearsal.observer import Mark, RehearsalObserver
+from forewarn.testing.rehearsal.program import Program
 
 #: The first line of a timeline.
-TITLE = "timeline on the service's clock:"
+TITLE = "timeline (service's clock, real time):"
 
 _WIDTH = 80
 #: Facts about maintenance that the timeline omits because they show driver progress.
@@ -35,8 +36,6 @@ _FIRST_LINES = 7  # lines kept at the top of a shortened timeline
 _DOCUMENT = "/metadata/scheduledevents"
 _UNKNOWN = "unknown VM"
 _HELD = "no response yet"
-_NOBODY = "no requests received: does the program use $FOREWARN_ENDPOINT?"
-
 _PAGE = 1000
 
 
@@ -48,6 +47,7 @@ class TimelineData:
     requests: Sequence[tuple[datetime, RequestRecord]] = ()
     unanswered: Sequence[tuple[str | None, float]] = ()  # VM and arrival time of each
     marks: Sequence[tuple[datetime, Mark]] = ()
+    programs: Sequence[tuple[datetime, float, str]] = ()  # their starts and ends
     at: float  # now
     time: datetime  # now
 
@@ -59,10 +59,13 @@ class _Moment:
     what: str | RequestRecord  # requests are grouped later
 
 
-def timeline_of(engine: Engine, observer: RehearsalObserver) -> str:
+def timeline_of(
+    engine: Engine, observer: RehearsalObserver, programs: Sequence[Program] = ()
+) -> str:
     """Format what has happened so far as a timeline."""
     now = engine.clock.now()
     at = observer.now()
+    moments = [moment for program in programs for moment in _moments_of(program)]
     return timeline(
         TimelineData(
             entries=[
@@ -74,10 +77,22 @@ def timeline_of(engine: Engine, observer: RehearsalObserver) -> str:
             ],
             unanswered=observer.unanswered,
             marks=[(observer.time_at(item.at) or now, item) for item in observer.marks],
+            programs=[
+                (observer.time_at(moment) or now, moment, what)
+                for moment, what in moments
+            ],
             at=at,
             time=now,
         )
     )
+
+
+def _moments_of(program: Program) -> Iterator[tuple[float, str]]:
+    """Yield when and how a program started and ended."""
+    if program.began:
+        yield program.began, f"{program.name} started"
+    if program.ended is not None:
+        yield program.ended, f"{program.name} {program.state}"
 
 
 def journal_of(engine: Engine) -> Sequence[JournalEntry]:
@@ -92,19 +107,22 @@ def journal_of(engine: Engine) -> Sequence[JournalEntry]:
 def timeline(data: TimelineData) -> str:
     """Format `data` as a timeline."""
     began = data.entries[0][1].fact.at if data.entries else data.time
+    moments = sorted(_moments(data, began), key=_order)
+    first = moments[0].at if moments else data.at
     lines = [
-        (format_offset(time - began), what)
-        for time, what in _merged(sorted(_moments(data, began), key=_order), data)
+        (format_offset(moment.time - began), moment.at - first, what)
+        for moment, what in _merged(moments)
     ]
-    if not data.requests and not data.unanswered:
-        lines.append(("", _NOBODY))
+    now = format_offset(data.time - began)
     for vm, at in dict(data.unanswered).items():
-        lines.append(
-            ("", f"{vm or _UNKNOWN} sent a request {data.at - at:.1f} s ago, {_HELD}")
-        )
-    lines.append((format_offset(data.time - began), "now"))
-    width = max(len(label) for label, _ in lines)
-    shown = [_cut(f"  {when:<{width}}  {what}") for when, what in lines]
+        lines.append((now, at - first, f"{vm or _UNKNOWN} sent a request, {_HELD}"))
+    lines.append((now, data.at - first, "now"))
+    width = max(len(offset) for offset, _, _ in lines)
+    real = max(len(f"{seconds:.2f}") for _, seconds, _ in lines)
+    shown = [
+        _cut(f"  {offset:<{width}}  {seconds:{real}.2f} s  {what}")
+        for offset, seconds, what in lines
+    ]
     return "\n".join([TITLE, *_shortened(shown)])
 
 
@@ -149,6 +167,8 @@ def _moments(data: TimelineData, began: datetime) -> Iterator[_Moment]:
             yield _Moment(at=at, time=fact.at, what=what)
     for time, mark in data.marks:
         yield _Moment(at=mark.at, time=time, what=f"mark: {mark.name}")
+    for time, at, what in data.programs:
+        yield _Moment(at=at, time=time, what=what)
     approved = _approvals(data)
     for time, request in data.requests:
         if request.status != 200 or not _is_in_journal(request, approved):
@@ -223,13 +243,11 @@ def _sightings(
 # --- requests ----------------------------------------------------------------
 
 
-def _merged(
-    moments: Sequence[_Moment], data: TimelineData
-) -> Iterator[tuple[datetime, str]]:
-    """Group consecutive requests."""
+def _merged(moments: Sequence[_Moment]) -> Iterator[tuple[_Moment, str]]:
+    """Group consecutive requests; yield the first moment of each group."""
     for is_text, run in groupby(moments, lambda moment: isinstance(moment.what, str)):
         if is_text:
-            yield from ((moment.time, str(moment.what)) for moment in run)
+            yield from ((moment, str(moment.what)) for moment in run)
             continue
         alike: dict[tuple[datetime, str], list[_Moment]] = {}
         for moment in run:
@@ -237,8 +255,8 @@ def _merged(
                 alike.setdefault(
                     (moment.time, _describe_request(moment.what)), []
                 ).append(moment)
-        for (time, what), same in alike.items():
-            yield time, what.replace("{}", _how_often(same, data.at), 1)
+        for (_, what), same in alike.items():
+            yield same[0], what.replace("{}", _how_often(same), 1)
 
 
 def _describe_request(request: RequestRecord) -> str:
@@ -266,9 +284,7 @@ def _details(request: RequestRecord) -> Iterator[str]:
     yield f"api-version {request.version}" if request.version else "no api-version"
 
 
-def _how_often(same: Sequence[_Moment], now: float) -> str:
-    last = same[-1].at
-    ago = f"last {now - last:.1f} s ago"
+def _how_often(same: Sequence[_Moment]) -> str:
     if len(same) == 1:
-        return f", {now - last:.1f} s ago"
-    return f" {len(same)} times in {last - same[0].at:.1f} s, {ago}"
+        return ""
+    return f" {format_times(len(same))} in {same[-1].at - same[0].at:.1f} s"

@@ -51,7 +51,12 @@ TIMES = StepKey(
     kind=values.whole(1, 10_000),
     help="number of polls to wait for; default: 1",
 )
-MARK = StepKey(name="mark", kind=values.TEXT, help="name of the mark", is_needed=True)
+MARK = StepKey(
+    name="mark",
+    kind=values.TEXT,
+    help="name of the mark, which the program prints or sends",
+    is_needed=True,
+)
 CODE = StepKey(
     name="code",
     kind=values.whole(0, 255),

@@ -64,7 +64,8 @@ def play(
         seed=run.seed,
         metadata=run.metadata,
     ) as rehearsal:
-        program = rehearsal.run(*run.command, output=run.output)
+        marks = _marks(scenario)
+        program = rehearsal.run(*run.command, output=run.output, marks=marks)
         stage = ScenarioStage(rehearsal, program, began + run.timeout)
         results = _Player(stage, progress).play(scenario)
         stage.settle()
@@ -79,6 +80,18 @@ def play(
         output=program.written,
         transcript=[*transcript(*played)],
     )
+
+
+def _marks(scenario: s.Scenario) -> Sequence[str]:
+    """Return the marks that `scenario` expects, which the program may also print."""
+    names = (
+        name
+        for step in scenario.steps
+        if isinstance(step, s.ExpectStep)
+        for name in (step.after_mark, step.mark)
+        if name is not None
+    )
+    return [*dict.fromkeys(names)]
 
 
 class _Player:

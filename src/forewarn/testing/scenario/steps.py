@@ -9,7 +9,7 @@ from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.lifecycle.operations import order_for
 from forewarn.engine.operations import HostResult
 from forewarn.protocol.types import EventType
-from forewarn.testing.rehearsal.event import BY, too_early
+from forewarn.testing.rehearsal.event import BY
 from forewarn.testing.rehearsal.program import describe_exit
 from forewarn.testing.rehearsal.rehearsal import events_of
 from forewarn.testing.scenario import conduct
@@ -134,13 +134,7 @@ def _approved(stage: ScenarioStage, step: ExpectStep) -> str | None:
         return f"{step.event} was approved by {by or 'an unknown VM'}, not by {step.by}"
     if step.after_mark is None:
         return None
-    return too_early(
-        step.event or "",
-        stage.observer.marks,
-        step.after_mark,
-        event.announced_at(),
-        event.approved_at(),
-    )
+    return event.too_early(step.after_mark, step.event or "")
 
 
 def _not_approved(stage: ScenarioStage, step: ExpectStep) -> str | None:

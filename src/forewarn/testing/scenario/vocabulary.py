@@ -64,7 +64,8 @@ def _announced(row: StepTable, names: StepNames) -> frozenset[str] | None:
 
 
 def _check_notice(order: Order, vms: frozenset[str] | None, names: StepNames) -> None:
-    is_free = order.emergency or order.source is EventSource.USER
+    is_free = order.emergency or order.short_notice
+    is_free = is_free or order.source is EventSource.USER
     if is_free or order.notice is None or names.fleet is None or vms is None:
         return  # a user operation gets notice only if its group is enabled by then
     groups = {names.fleet.vms[name].group for name in vms}
@@ -74,7 +75,7 @@ def _check_notice(order: Order, vms: frozenset[str] | None, names: StepNames) ->
     if order.notice < least:
         raise InvalidInput(
             f"`notice` for a {order.type} must be at least {exact_duration(least)};"
-            " increase it, or set emergency = true and a reason"
+            " increase it, or set short_notice = true"
         )
 
 
@@ -101,6 +102,12 @@ ANNOUNCING = StepForm(
             kind=values.one_of(*EventSource),
             help="EventSource of the event; default: User for a Terminate, otherwise"
             " Platform",
+        ),
+        StepKey(
+            name="short_notice",
+            kind=values.FLAG,
+            help="allow a `notice` below the minimum for the event type, which is only"
+            " possible in a rehearsal",
         ),
         StepKey(name="reason", kind=values.TEXT, help="reason shown in the journal"),
         StepKey(

@@ -1,0 +1,22 @@
+import { execFile } from "node:child_process";
+import { test } from "node:test";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const HANDLER = import.meta.filename.replace(".test.", "."); // TypeScript or compiled
+
+/** Play a scenario to the handler; if it fails, show the verdict of forewarn. */
+async function rehearse(scenario: string): Promise<void> {
+  const program = ["--", process.execPath, HANDLER];
+  try {
+    await run("forewarn", ["rehearse", "--quiet", scenario, ...program]);
+  } catch (error: any) {
+    throw new Error(`${error.message}\n${error.stdout}`);
+  }
+}
+
+test("it drains before it approves", () => rehearse("../drains-first.toml"));
+
+test("it handles a user reboot", () => rehearse("user-reboot"));
+
+test("it survives an outage of the service", () => rehearse("outage"));
