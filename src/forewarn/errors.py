@@ -8,6 +8,7 @@
     │   └── UnknownEvent    never an event of the VM that approves it
     ├── Forbidden           not allowed with this token
     ├── Repeated            the request was handled before; carries that response
+    ├── Undone              a dry run has been undone
     ├── Conflict            valid, but not in the current state
     │   ├── TooLate         the maintenance is past the phase where this is possible
     │   ├── TooMany         a VM or group has reached its limit of operations
@@ -77,6 +78,10 @@ class Repeated(ForewarnError):
         """Create the error with the first response."""
         super().__init__("this request has already been handled")
         self.answer = answer
+
+
+class Undone(ForewarnError):
+    """A dry run has been undone."""
 
 
 class Conflict(ForewarnError):

@@ -11,7 +11,9 @@ from forewarn.core import fleet_file
 from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name, natural_order
 from forewarn.core.outages import Outage
 from forewarn.core.queries.views import Json, group_view
+from forewarn.engine.fleet import FleetApplied
 from forewarn.engine.lookup import declared_name, find_vm
+from forewarn.engine.queries import DryRun
 from forewarn.engine.tokens import TokenHolder
 from forewarn.errors import InvalidInput
 from forewarn.protocol.codec import parse_json
@@ -21,7 +23,9 @@ from forewarn.server.control.context import (
     After,
     Body,
     Caller,
+    FinalWrite,
     Limit,
+    Result,
     ServicesDep,
     ViewRoute,
     Write,
@@ -49,10 +53,14 @@ def put_fleet(
     remove: Annotated[
         bool, Query(description="allow removing more than a tenth of the VMs")
     ] = False,
-) -> Json:
+) -> Result:
     """Replace all hosts, groups and VMs with those in the request body."""
     fleet = fleet_file.read_fleet(parse_json(body))
     command = partial(services.fleets.apply, fleet, remove=remove)
+    if write.is_dry_run:
+        trial = DryRun[FleetApplied](is_explained=False)
+        trial.run(command, by=write.by)
+        return m.applied_view(*trial.results)
     return write.run(command, m.applied_view)
 
 
@@ -82,14 +90,14 @@ def get_vm(services: ServicesDep, by: Caller, name: str) -> Json:
     response_model=m.VmView,
     openapi_extra=body_of("GivenVm", is_required=False),
 )
-def put_vm(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
+def put_vm(services: ServicesDep, write: FinalWrite, name: str, body: Body) -> Result:
     """Add or change a VM."""
     vm = fleet_file.read_vm(_parse_named(body, name), f"VM {name}")
     return write.run(partial(services.fleets.put_vm, vm), fleet_file.vm_table)
 
 
 @router.delete("/v1/vms/{name}", status_code=204)
-def delete_vm(services: ServicesDep, write: Write, name: str) -> None:
+def delete_vm(services: ServicesDep, write: FinalWrite, name: str) -> None:
     """Remove a VM from the fleet without an event."""
     services.fleets.remove_vm(name, by=write.by, once=write.idempotency_key(204))
 
@@ -124,14 +132,16 @@ def get_group(services: ServicesDep, by: Caller, name: str) -> Json:
 @router.put(
     "/v1/groups/{name}", response_model=m.GroupView, openapi_extra=body_of("GivenGroup")
 )
-def put_group(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
+def put_group(
+    services: ServicesDep, write: FinalWrite, name: str, body: Body
+) -> Result:
     """Add a group or change its settings."""
     group = fleet_file.read_group(_parse_named(body, name), f"group {name}")
     return write.run(partial(services.fleets.put_group, group), group_view)
 
 
 @router.delete("/v1/groups/{name}", status_code=204)
-def delete_group(services: ServicesDep, write: Write, name: str) -> None:
+def delete_group(services: ServicesDep, write: FinalWrite, name: str) -> None:
     """Remove an empty group from the fleet."""
     services.fleets.remove_group(name, by=write.by, once=write.idempotency_key(204))
 
@@ -162,14 +172,14 @@ def get_host(services: ServicesDep, by: Caller, name: str) -> Json:
     response_model=m.HostView,
     openapi_extra=body_of("GivenHost", is_required=False),
 )
-def put_host(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
+def put_host(services: ServicesDep, write: FinalWrite, name: str, body: Body) -> Result:
     """Add a host."""
     host = fleet_file.read_host(_parse_named(body, name), f"host {name}")
     return write.run(partial(services.fleets.put_host, host), fleet_file.host_table)
 
 
 @router.delete("/v1/hosts/{name}", status_code=204)
-def delete_host(services: ServicesDep, write: Write, name: str) -> None:
+def delete_host(services: ServicesDep, write: FinalWrite, name: str) -> None:
     """Remove an empty host from the fleet."""
     services.fleets.remove_host(name, by=write.by, once=write.idempotency_key(204))
 
