@@ -505,6 +505,25 @@ class MaintenanceView(View):
     events: list[EventView]
 
 
+class VmStatusView(View):
+    """A VM with its current maintenance."""
+
+    vm: VmView
+    is_disabled: bool
+    group_last_request: datetime | None
+    last_request: datetime | None
+    limits: _LimitedVmView | None
+    maintenances: list[MaintenanceView]
+
+
+class HostStatusView(View):
+    """A host with its VMs and current maintenance."""
+
+    host: HostView
+    vms: list[VmView]
+    maintenances: list[MaintenanceView]
+
+
 class AnnouncedView(View):
     """Announced maintenance operations."""
 

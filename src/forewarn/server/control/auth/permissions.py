@@ -38,6 +38,7 @@ _VM_OPERATIONS = "restart|redeploy|reimage|evict|delete|start"
 _PERMISSIONS: Sequence[Permission] = (
     _allow("GET HEAD POST DELETE", r"/v1/session", Role.VIEWER, groups=True),
     _allow("GET HEAD", r"/v1/(vms|groups|hosts)(/[^/]+)?", Role.VIEWER, groups=True),
+    _allow("GET HEAD", r"/v1/vms/[^/]+/status", Role.VIEWER, groups=True),
     _allow("GET HEAD", r"/v1/(maintenances|events)(/.*)?", Role.VIEWER, groups=True),
     _allow("GET HEAD", r"/v1/(overview|fleet/(map|limited))", Role.VIEWER, groups=True),
     _allow("GET HEAD", r"/v1/(journal|stream|clock)", Role.VIEWER, groups=True),
