@@ -19,9 +19,9 @@ def confirm(args: argparse.Namespace, api: ControlApi, question: str) -> None:
     place = f"{question} ({api.title})"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise WrongUsage(f"{place} requires confirmation; to confirm, add --yes")
-    sys.stderr.write(f"{place}? [y/N] ")
-    sys.stderr.flush()
     try:
+        sys.stderr.write(f"{place}? [y/N] ")
+        sys.stderr.flush()
         reply = sys.stdin.readline()
     except KeyboardInterrupt:
         sys.stderr.write("\n")

@@ -152,7 +152,7 @@ def _starts(name: str) -> Sequence[str]:
 
     The work is bounded, so that a wrong name is cheap even in a large fleet.
     """
-    return [*dict.fromkeys(("", name[:1], name[:-1]))]
+    return [*dict.fromkeys(("", name[:1], name[:-2]))]
 
 
 def _suggestion(name: str, near: Iterable[str]) -> str:

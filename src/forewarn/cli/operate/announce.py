@@ -6,8 +6,8 @@ from datetime import datetime
 from itertools import zip_longest
 
 from forewarn.cli.api import ControlApi, api_of
+from forewarn.cli.batch import distinct, effect_lines, naming_options
 from forewarn.cli.confirmation import confirm
-from forewarn.cli.operate.batch import distinct, effect_lines, naming_options
 from forewarn.cli.options import (
     DRY_RUN,
     YES,

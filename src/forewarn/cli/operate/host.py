@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from forewarn.cli.api import ControlApi, api_of, segment
+from forewarn.cli.batch import distinct, merged, run_each
 from forewarn.cli.confirmation import confirm
 from forewarn.cli.operate import announce, inventory
-from forewarn.cli.operate.batch import distinct, merged, run_each
 from forewarn.cli.options import (
     DRY_RUN,
     YES,

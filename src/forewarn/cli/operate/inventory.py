@@ -16,6 +16,7 @@ from forewarn.cli.options import (
     add_command,
 )
 from forewarn.cli.output import (
+    Column,
     Styled,
     fields,
     format_distance,
@@ -35,7 +36,9 @@ _HOST = Option(
 
 _LIVE = [("phase", "SCHEDULED"), ("phase", "STARTED")]  # query for live maintenance
 
-_MAINTENANCE = ("ID", "TYPE", "PHASE", "STARTS", "VMS", "EVENT")
+_ID, _EVENT = Column(title="ID", is_fixed=True), Column(title="EVENT", is_fixed=True)
+_OF_VM = (_ID, "TYPE", "PHASE", "WHEN", _EVENT, Column(title="VMS", is_wide=True))
+_ON_HOST = (_ID, "TYPE", "PHASE", "WHEN", Column(title="EVENTS", is_wide=True), "VMS")
 _HOSTS = ("HOST", "VMS", "MAINTENANCE")
 
 _LIST_VMS = """\
@@ -145,7 +148,7 @@ def _vm_lines(
         ]
     )
     yield ""
-    yield _maintenance_table(args, status, now)
+    yield _maintenance_table(args, _OF_VM, status, now, vm.text("name"))
 
 
 def _enabled(status: JsonObject, now: datetime) -> str:
@@ -215,26 +218,36 @@ def _host_lines(
     if vms:
         yield fleet.vm_table(vms, args)
         yield ""
-    yield _maintenance_table(args, status, now)
+    yield _maintenance_table(args, _ON_HOST, status, now)
 
 
 def _maintenance_table(
-    args: argparse.Namespace, status: JsonObject, now: datetime
+    args: argparse.Namespace,
+    columns: Sequence[Column | str],
+    status: JsonObject,
+    now: datetime,
+    vm: str | None = None,
 ) -> str:
+    """Format live maintenance; if `vm` is given, show only its own events."""
     rows = []
     for maintenance in map(maintenance_from, status.list("maintenances")):
         is_started = maintenance.phase == "STARTED"
         at = maintenance.started_at if is_started else maintenance.not_before
         is_stuck = maintenance.stuck_since is not None
+        events = [
+            event.id or ""
+            for event in maintenance.events
+            if vm is None or vm in event.resources
+        ]
         rows.append(
             (
                 maintenance.id or "",
                 maintenance.type,
                 Styled(maintenance.phase, "red" if is_stuck else "yellow"),
                 format_distance(at, now) if at else "",
+                ", ".join(events),
                 ", ".join(maintenance.vms),
-                ", ".join(event.id or "" for event in maintenance.events),
             )
         )
     nothing = "no scheduled or started maintenance"
-    return table(_MAINTENANCE, rows, args) if rows else nothing
+    return table(columns, rows, args) if rows else nothing

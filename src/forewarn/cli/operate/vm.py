@@ -7,10 +7,10 @@ from datetime import datetime
 from functools import partial
 
 from forewarn.cli.api import ControlApi, api_of, segment
+from forewarn.cli.batch import distinct, merged, run_each
 from forewarn.cli.confirmation import confirm
 from forewarn.cli.operate import announce, inventory
 from forewarn.cli.operate.announce import announced_lines, next_steps
-from forewarn.cli.operate.batch import distinct, merged, run_each
 from forewarn.cli.options import (
     DRY_RUN,
     YES,
@@ -175,8 +175,7 @@ def _operate(args: argparse.Namespace) -> int:
         return announce.post(api, path, body, dry_run=dry_run)[1]
 
     if operation == "delete":
-        what = f"delete {count(len(names), 'VM')} ({join_names(names)})"
-        confirm(args, api, f"{what} and remove {'it' if len(names) == 1 else 'them'}")
+        confirm(args, api, f"delete {count(len(names), 'VM')} ({join_names(names)})")
     if args.dry_run:
         plain = merged([operate(name, dry_run=True) for name in names])
         lines = announce.dry_run_lines(plain, api)

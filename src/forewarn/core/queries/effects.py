@@ -55,6 +55,7 @@ def effects(
         fact = whole if group is None else visible_fact(whole, group, look)
         if isinstance(fact, f.Announced):
             new.add(fact.maintenance)
+            yield from _of_outcome(fact.announced)
         elif isinstance(fact, f.FleetChanged):
             yield from _of_fleet(fact)
         elif type(fact) in _TEXTS and (id_ := _subject(fact)) not in new:
@@ -76,6 +77,18 @@ def _of_maintenance(fact: Any, maintenance: Maintenance) -> Effect:
     )
 
 
+def _of_outcome(announced: Maintenance) -> Iterator[Effect]:
+    """Describe what happens to the VMs when new maintenance completes."""
+    if announced.removes or announced.deallocates:
+        names = join_names(announced.vms)
+        verb = "remove {} from the fleet" if announced.removes else "deallocate {}"
+        yield _of_vms(f"{verb.format(names)} when the operation completes")
+
+
+def _of_vms(text: str) -> Effect:
+    return Effect(fact=f.FleetChanged.__name__, maintenance=None, text=f"would {text}")
+
+
 def _of_fleet(fact: f.FleetChanged) -> Iterator[Effect]:
     """Describe the VMs that leave, start, or are deallocated or moved."""
     deallocated = [vm.name for vm in fact.vms if vm.deallocated]
@@ -87,9 +100,6 @@ def _of_fleet(fact: f.FleetChanged) -> Iterator[Effect]:
         (others, verb),
     ):
         if names:
-            what = f"{count(len(names), 'VM')} ({join_names(names)})"
-            yield Effect(
-                fact=f.FleetChanged.__name__,
-                maintenance=None,
-                text=f"would {text.format(what)}",
+            yield _of_vms(
+                text.format(f"{count(len(names), 'VM')} ({join_names(names)})")
             )

@@ -570,9 +570,7 @@ def or_dry_run(view: type[View]) -> type[BaseModel]:
 
 
 #: Responses of commands that usually return 201.
-OR_DRY_RUN: dict[int | str, dict[str, Any]] = {
-    200: {"model": DryRunView, "description": "Dry run"}
-}
+OR_DRY_RUN: dict[int | str, dict[str, Any]] = {200: {"model": DryRunView}}
 
 
 class _OverviewItemView(View):

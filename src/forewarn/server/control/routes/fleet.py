@@ -80,7 +80,7 @@ def put_fleet(
 # --- VMs ---------------------------------------------------------------------
 
 
-@router.get("/v1/vms", response_model=m.page_of("Vms", m.VmView))
+@router.get("/v1/vms", response_model=m.page_of("Vms", m.VmView), responses={404: {}})
 def list_vms(
     services: ServicesDep,
     by: Caller,

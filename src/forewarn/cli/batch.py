@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from re import sub
 from typing import Generic, TypeVar
 
-from forewarn.cli.output import paragraph
+from forewarn.cli.output import paragraph, write_error
 from forewarn.cli.responses import object_from
-from forewarn.errors import ForewarnError, Refused
+from forewarn.errors import Declined, ForewarnError, Refused
 
 _T = TypeVar("_T")
 
@@ -22,7 +22,7 @@ _MOST_EFFECTS = 50  # lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch(Generic[_T]):
+class BatchResult(Generic[_T]):
     """The results of a command, and the error that stopped it, if any."""
 
     results: Sequence[_T]
@@ -37,12 +37,15 @@ class Batch(Generic[_T]):
 
 def distinct(names: Iterable[str]) -> list[str]:
     """Return `names` without duplicates, ignoring case."""
-    return [*{name.lower(): name for name in reversed([*names])}.values()][::-1]
+    spellings: dict[str, str] = {}
+    for name in names:
+        spellings.setdefault(name.lower(), name)
+    return [*spellings.values()]
 
 
 def run_each(
     names: Sequence[str], run: Callable[[str], _T], check: Callable[[str], object]
-) -> Batch[_T]:
+) -> BatchResult[_T]:
     """Run a command for each name, if `check` accepts all of several names."""
     if len(names) > 1:
         _check_all(names, check)
@@ -53,30 +56,26 @@ def run_each(
         except ForewarnError as error:
             if not results:
                 raise
-            rest = names[number + 1 :]
-            parts = [f"{name}: {error}", f"done: {', '.join(names[:number])}"]
-            parts += [f"not attempted: {', '.join(rest)}"] if rest else []
-            return Batch(results=results, error=_reworded(error, "; ".join(parts)))
-    return Batch(results=results)
+            write_error(str(error))
+            parts = [f"done: {', '.join(names[:number])}", f"failed: {name}"]
+            if rest := names[number + 1 :]:
+                parts.append(f"not attempted: {', '.join(rest)}")
+            return BatchResult(results=results, error=Declined("; ".join(parts)))
+    return BatchResult(results=results)
 
 
 def _check_all(names: Sequence[str], check: Callable[[str], object]) -> None:
-    """Call `check` for each name; raise one error that contains all refusals."""
-    refusals: list[Refused] = []
+    """Call `check` for each name; report all refusals."""
+    refusals = []
     for name in names:
         try:
             check(name)
         except Refused as refusal:
-            refusals.append(refusal)
+            refusals.append(str(refusal))
     if refusals:
-        reasons = "; ".join(dict.fromkeys(map(str, refusals)))
-        raise _reworded(refusals[0], f"{reasons} (nothing was changed)")
-
-
-def _reworded(error: ForewarnError, text: str) -> ForewarnError:
-    if isinstance(error, Refused):
-        return Refused(text, error.status)
-    return type(error)(text)
+        for refusal_text in dict.fromkeys(refusals):
+            write_error(refusal_text)
+        raise Declined("nothing was changed")
 
 
 @contextmanager
