@@ -24,6 +24,7 @@
     └── (raised by clients and commands)
         ├── WrongUsage      the command line is invalid
         ├── Declined        the user did not confirm the command
+        ├── Incomplete      a command was not carried out for every name
         ├── TimedOut        what a command waited for has not happened in time
         ├── Refused         the service returned an error response
         ├── Unreachable     there was no response
@@ -148,6 +149,10 @@ class WrongUsage(ForewarnError):
 
 class Declined(ForewarnError):
     """The user did not confirm the command."""
+
+
+class Incomplete(ForewarnError):
+    """A command was not carried out for every name."""
 
 
 class TimedOut(ForewarnError):

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from forewarn.cli.output import paragraph, write_error
 from forewarn.cli.responses import object_from
-from forewarn.errors import Declined, ForewarnError, Refused
+from forewarn.errors import ForewarnError, Incomplete, Refused
 
 _T = TypeVar("_T")
 
@@ -60,7 +60,7 @@ def run_each(
             parts = [f"done: {', '.join(names[:number])}", f"failed: {name}"]
             if rest := names[number + 1 :]:
                 parts.append(f"not attempted: {', '.join(rest)}")
-            return BatchResult(results=results, error=Declined("; ".join(parts)))
+            return BatchResult(results=results, error=Incomplete("; ".join(parts)))
     return BatchResult(results=results)
 
 
@@ -75,7 +75,7 @@ def _check_all(names: Sequence[str], check: Callable[[str], object]) -> None:
     if refusals:
         for refusal_text in dict.fromkeys(refusals):
             write_error(refusal_text)
-        raise Declined("nothing was changed")
+        raise Incomplete("nothing was changed")
 
 
 @contextmanager
