@@ -13,6 +13,7 @@ import pytest
 
 import forewarn
 from forewarn.core.lifecycle import facts as f
+from forewarn.core.queries.effects import NOTICED
 from forewarn.core.queries.log_lines import LEVELS
 from forewarn.core.queries.report import UNSTICKING
 from forewarn.engine.overview import ENDS
@@ -73,6 +74,11 @@ TABLES: Mapping[str, tuple[set[str], str]] = {
         "Announced Approved VmsLeft Withdrawn Started WorkBegan WorkDone WorkFailed"
         " WorkPrinted WorkRetried WorkEnded Completed Canceled Closed Published Seen"
         " OutageEnded TokenCreated TokenRevoked AccessRefused",
+    ),
+    "effects of a dry run": (
+        names(NOTICED),
+        "WorkBegan WorkDone WorkFailed WorkPrinted Enabled Published Seen OutageEnded"
+        " TokenCreated TokenRevoked AccessRefused",
     ),
     "ends in the overview": (names(ENDS), f"Announced Started {UNMOVING}"),
     "ends in the portal": (

@@ -8,6 +8,7 @@
     │   └── UnknownEvent    never an event of the VM that approves it
     ├── Forbidden           not allowed with this token
     ├── Repeated            the request was handled before; carries that response
+    ├── Undone              a dry run has been undone
     ├── Conflict            valid, but not in the current state
     │   ├── TooLate         the maintenance is past the phase where this is possible
     │   ├── TooMany         a VM or group has reached its limit of operations
@@ -23,6 +24,7 @@
     └── (raised by clients and commands)
         ├── WrongUsage      the command line is invalid
         ├── Declined        the user did not confirm the command
+        ├── Incomplete      a command was not carried out for every name
         ├── TimedOut        what a command waited for has not happened in time
         ├── Refused         the service returned an error response
         ├── Unreachable     there was no response
@@ -77,6 +79,10 @@ class Repeated(ForewarnError):
         """Create the error with the first response."""
         super().__init__("this request has already been handled")
         self.answer = answer
+
+
+class Undone(ForewarnError):
+    """A dry run has been undone."""
 
 
 class Conflict(ForewarnError):
@@ -143,6 +149,10 @@ class WrongUsage(ForewarnError):
 
 class Declined(ForewarnError):
     """The user did not confirm the command."""
+
+
+class Incomplete(ForewarnError):
+    """A command was not carried out for every name."""
 
 
 class TimedOut(ForewarnError):

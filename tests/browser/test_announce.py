@@ -54,7 +54,7 @@ def test_a_preview_shows_groups_times_and_explanations(
     rows = preview.get_by_role("row").all_inner_texts()
     assert rows == ["Group\tVMs", "db\tdb-0", "web\tweb-0"]
     request = {"type": "Reboot", "host": "host-a"}
-    answer = shared.request("POST", "/v1/maintenances/preview", request).json
+    answer = shared.request("POST", "/v1/maintenances?dry_run=true", request).json
     without_time, _, _ = answer["explained"][0]["summary"].rpartition(" for ")
     expect(preview).to_contain_text(f"{without_time} for ")
 
@@ -109,7 +109,7 @@ def test_too_little_notice_is_refused_with_the_service_message(
     dialog.get_by_label("Notice", exact=True).fill("5m")
     dialog.get_by_role("button", name="Preview").click()
     request = {"type": "Reboot", "vms": ["lone"], "notice_seconds": 300}
-    message = shared.request("POST", "/v1/maintenances/preview", request).detail
+    message = shared.request("POST", "/v1/maintenances?dry_run=true", request).detail
     expect(dialog.get_by_role("alert")).to_have_text(message)
     expect(confirming(dialog)).to_be_disabled()
 
@@ -123,7 +123,7 @@ def test_a_command_in_an_error_message_is_shown_as_code(
     dialog.locator("[name=vms]").fill("lone")
     detail = "lone is deallocated; start it first: `forewarn vm start lone`"
     page.route(
-        "**/v1/maintenances/preview",
+        "**/v1/maintenances?dry_run=true",
         lambda route: route.fulfill(status=409, json={"detail": detail}),
     )
     dialog.get_by_role("button", name="Preview").click()

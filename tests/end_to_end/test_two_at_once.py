@@ -74,7 +74,8 @@ def test_a_fleet_can_be_applied_while_the_clock_advances(
         advancing.start()
         codes: list[int] = []
         while advancing.is_alive() or len(codes) < 2:
-            words = ("fleet", "apply", str(fleets[len(codes) % 2]), "--remove")
+            file, flags = str(fleets[len(codes) % 2]), ("--remove", "--yes")
+            words = ("fleet", "apply", file, *flags)
             done = run(tmp_path, *words, FOREWARN_URL=service.control)
             codes.append(done.code)
         advancing.join()

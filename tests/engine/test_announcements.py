@@ -1,6 +1,8 @@
 """Announcements through the engine: results, refusals and previews."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 import pytest
 from tests.engine.support.system import (
@@ -15,7 +17,7 @@ from tests.engine.support.system import (
 
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase
-from forewarn.engine.queries import preview
+from forewarn.engine.queries import DryRun, Preview
 from forewarn.errors import InvalidInput, NotFound, TooSoon
 from forewarn.protocol.types import EventSource, EventStatus, EventType
 
@@ -117,10 +119,14 @@ def _ended(system: System, any_id: str) -> datetime:
 # --- preview -----------------------------------------------------------------
 
 
+def preview(system: System, order: Order) -> Sequence[Preview]:
+    trial = DryRun[Sequence[Maintenance]]()
+    trial.run(partial(system.engine.announce, order), by="ops")
+    return trial.previews
+
+
 def previewed(system: System, order: Order) -> list[Maintenance]:
-    return [
-        forecast.maintenance for forecast in preview(system.engine, order, by="ops")
-    ]
+    return [forecast.maintenance for forecast in preview(system, order)]
 
 
 def test_a_preview_shows_what_would_be_announced(system: System) -> None:
@@ -139,7 +145,7 @@ def test_a_preview_shows_what_would_be_announced(system: System) -> None:
 def test_a_preview_changes_nothing(system: System) -> None:
     before = system.journal()
     for order in (a_reboot("web-0"), an_emergency("web-1"), a_reboot(host="host-a")):
-        preview(system.engine, order, by="ops")
+        preview(system, order)
     assert system.journal() == before
     assert not system.maintenances()
     assert system.engine.next_moment() is None
@@ -147,11 +153,11 @@ def test_a_preview_changes_nothing(system: System) -> None:
 
 def test_a_preview_refuses_what_announce_refuses(system: System) -> None:
     with pytest.raises(TooSoon):
-        preview(system.engine, a_reboot("web-0", minutes=1), by="ops")
+        preview(system, a_reboot("web-0", minutes=1))
     with pytest.raises(NotFound):
-        preview(system.engine, a_reboot("web-9"), by="ops")
+        preview(system, a_reboot("web-9"))
     with pytest.raises(InvalidInput):
-        preview(system.engine, Order(type=EventType.REBOOT), by="ops")
+        preview(system, Order(type=EventType.REBOOT))
 
 
 def test_a_preview_shows_what_a_blocker_blocks(system: System) -> None:
@@ -179,6 +185,6 @@ def test_a_preview_consumes_no_id(open_store: OpenStore) -> None:
 
 def test_a_preview_names_a_blocker_from_elsewhere(system: System) -> None:
     held = system.announce(an_emergency("web-1"))
-    (seen,) = preview(system.engine, a_reboot("web-0"), by="ops")
+    (seen,) = preview(system, a_reboot("web-0"))
     (blocker,) = [wait for wait in seen.explanation.waits if wait.kind == "blocker"]
     assert blocker.maintenance == held.id

@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from forewarn.cli.api import ControlApi
+from forewarn.cli.output import write_error
 from forewarn.errors import Declined, WrongUsage
 
 
@@ -18,7 +19,15 @@ def confirm(args: argparse.Namespace, api: ControlApi, question: str) -> None:
     place = f"{question} ({api.title})"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise WrongUsage(f"{place} requires confirmation; to confirm, add --yes")
-    sys.stderr.write(f"{place}? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    try:
+        sys.stderr.write(f"{place}? [y/N] ")
+        sys.stderr.flush()
+        reply = sys.stdin.readline()
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        write_error("nothing was changed")
+        raise
+    if not reply.endswith("\n"):  # the end of the input
+        sys.stderr.write("\n")
+    if reply.strip().lower() not in ("y", "yes"):
         raise Declined("nothing was changed")

@@ -40,6 +40,7 @@ from forewarn.core.lifecycle.settlement import (
     groups_to_settle,
     is_at_hand,
 )
+from forewarn.core.queries.phrases import preview_ids
 from forewarn.engine.health import HealthMonitor
 from forewarn.engine.heartbeat import beat, detect_outage
 from forewarn.engine.idempotency import (
@@ -48,6 +49,7 @@ from forewarn.engine.idempotency import (
     keep_receipt,
     receipt_holder,
     refuse_repeated,
+    undo_dry_run,
 )
 from forewarn.engine.lookup import (
     find_event,
@@ -373,6 +375,7 @@ class Engine:
         """Open a transaction that also saves the observations; wake readers afterward.
 
         If `rank` is None, the command comes from the service itself or an operator.
+        If `once` is for a dry run, the transaction is undone, and `Undone` is raised.
         """
         if rank is None:
             rank = WriteRank.SERVICE if by == SERVICE else WriteRank.OPERATOR
@@ -385,7 +388,7 @@ class Engine:
             ):
                 batch = self.observations.take()
                 before = transaction.position()
-                context = self.context(transaction, by, self.new_id)
+                context = self.context(transaction, by, self._ids_for(once))
                 now = context.now
                 if once is not None:
                     refuse_repeated(transaction, once, now)
@@ -395,6 +398,7 @@ class Engine:
                 transaction.save_observations(polled, batch.sights, now)
                 record_token_use(transaction, batch, now)
                 yield transaction, context
+                undo_dry_run(transaction, once, before, context)
                 after, last_at = transaction.position(), transaction.last_at()
                 holder = receipt_holder(transaction, once)
         except BaseException as error:
@@ -412,8 +416,12 @@ class Engine:
             self.is_in_doubt = False
             self._wake(after, rank)
 
+    def _ids_for(self, once: IdempotencyKey[_T] | None) -> Callable[[], str]:
+        is_dry_run = once is not None and once.dry_run is not None
+        return preview_ids() if is_dry_run else self.new_id
+
     def _refuse_excess(self, once: IdempotencyKey[_T] | None) -> None:
-        if once is None:
+        if once is None or once.dry_run is not None:
             return
         wait = self.receipts.wait(once.holder, self.clock.now())
         if wait is not None:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Generic, NoReturn, TypeVar
 
-from forewarn.errors import InvalidInput, Repeated, Throttled
+from forewarn.core.lifecycle.settlement import Context
+from forewarn.errors import InvalidInput, Repeated, Throttled, Undone
 from forewarn.formats import format_duration
 from forewarn.ports import Receipt, Snapshot, Transaction
 
@@ -30,6 +31,9 @@ class IdempotencyKey(Generic[_T]):
     digest: str
     holder: str = ""  # the holder of the key
     render: Callable[[_T, Snapshot], str]
+    #: For a dry run: reads the effects of the command, given the journal's position
+    #: before them. The command is then undone, and no response is saved.
+    dry_run: Callable[[Snapshot, int, Context], None] | None = None
 
 
 def refuse_repeated(
@@ -57,10 +61,24 @@ def keep_receipt(
     if once is None:
         return
     answer = once.render(result, transaction)
+    if once.dry_run is not None:
+        return
     transaction.keep_receipt(
         Receipt(key=once.key, digest=once.digest, answer=answer, at=now),
         forget_before=now - KEPT,
     )
+
+
+def undo_dry_run(
+    transaction: Transaction,
+    once: IdempotencyKey[_T] | None,
+    before: int,
+    context: Context,
+) -> None:
+    """Raise `Undone` if `once` is for a dry run, so that the transaction is undone."""
+    if once is not None and once.dry_run is not None:
+        once.dry_run(transaction, before, context)
+        raise Undone("the dry run has been undone")
 
 
 def receipt_holder(

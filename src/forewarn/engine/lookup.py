@@ -3,10 +3,11 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 from forewarn.core.fleet import VM, fold_name
 from forewarn.core.lifecycle.announcements import Order, running
-from forewarn.core.lifecycle.model import Event, Maintenance, Phase, Slice
+from forewarn.core.lifecycle.model import Event, Maintenance, Phase, Slice, groups_of
 from forewarn.core.lifecycle.policy import is_move
 from forewarn.core.queries.phrases import describe
 from forewarn.core.queries.visibility import shown_maintenance
@@ -20,6 +21,8 @@ LIVE_PHASES = (Phase.SCHEDULED, Phase.STARTED)
 _PAGE = 1000
 _LABEL = re.compile(r"M-([1-9][0-9]{0,17})")
 _PREFIX = re.compile(r"[0-9A-F][0-9A-F-]{3,35}")
+_NEAR = 200  # names that are compared with an unknown name, for each start
+_LONGEST = 80  # characters of a name that is compared
 
 
 def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
@@ -27,7 +30,13 @@ def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
     for vm in snapshot.part_of_fleet(vms=[name]).vms.values():
         if group in (None, vm.group):
             return vm
-    raise NotFound(f"VM {name} not found")
+    near = {
+        vm.name
+        for after in _starts(name)
+        for vm in snapshot.vms(after=after, limit=_NEAR)
+        if group in (None, vm.group)
+    }
+    raise NotFound(f"VM {name} not found{_suggestion(name, near)}")
 
 
 def find_maintenance(
@@ -141,19 +150,68 @@ def find_targets(snapshot: Snapshot, order: Order) -> tuple[Order, Sequence[VM]]
         host, vms = find_host(snapshot, order.host)
         return replace(order, host=host), _not_empty(running(vms), f"host {host}")
     if order.group is not None:
-        part = snapshot.part_of_fleet(groups=[order.group])
-        group = declared_name(order.group, part.groups, "group")
-        vms = [vm for vm in part.vms.values() if vm.group == group]
+        group, vms = find_group(snapshot, order.group)
         return replace(order, group=group), _not_empty(running(vms), f"group {group}")
     named = {vm.name: vm for vm in (find_vm(snapshot, name) for name in order.vms)}
     return order, [*named.values()]
 
 
+def find_group(
+    snapshot: Snapshot, name: str, visible: Collection[str] | None = None
+) -> tuple[str, Sequence[VM]]:
+    """Find the group `name`, ignoring case, and its VMs.
+
+    If `visible` is given, other groups are not found.
+    """
+    part = snapshot.part_of_fleet(groups=[name])
+    folded = fold_name(name)
+    for group in part.groups:
+        if fold_name(group) == folded and (visible is None or group in visible):
+            return group, [vm for vm in part.vms.values() if vm.group == group]
+    near = visible or {
+        group.name
+        for after in _starts(name)
+        for group in snapshot.groups(after=after, limit=_NEAR)
+    }
+    raise NotFound(f"group {name} not found{_suggestion(name, near)}")
+
+
 def find_host(snapshot: Snapshot, name: str) -> tuple[str, Sequence[VM]]:
     """Find the host `name`, ignoring case, and the VMs on it."""
     part = snapshot.part_of_fleet(hosts=[name])
+    if not part.hosts:
+        near = {
+            host.name
+            for after in _starts(name)
+            for host in snapshot.hosts(after=after, limit=_NEAR)
+        }
+        raise NotFound(f"host {name} not found{_suggestion(name, near)}")
     host = declared_name(name, part.hosts, "host")
     return host, [vm for vm in part.vms.values() if vm.host == host]
+
+
+def live_of_vm(snapshot: Snapshot, vm: VM) -> Sequence[Maintenance]:
+    """Return the scheduled and started maintenance operations of `vm`."""
+    return [
+        maintenance
+        for maintenance in snapshot.slice([vm.group]).live_in(vm.group)
+        if vm.name in maintenance.vms and vm.name not in maintenance.left
+    ]
+
+
+def live_on_host(
+    snapshot: Snapshot, host: str, vms: Sequence[VM]
+) -> Sequence[Maintenance]:
+    """Return the scheduled and started operations on a host, and those of its VMs."""
+    started = [item for item in every(snapshot, Phase.STARTED) if item.host == host]
+    groups = groups_of(started).union(vm.group for vm in vms)
+    names = {vm.name for vm in vms}
+    return [
+        maintenance
+        for maintenance in snapshot.slice(groups).maintenances.values()
+        if maintenance.host == host
+        or not names.isdisjoint({*maintenance.vms} - {*maintenance.left})
+    ]
 
 
 def every(snapshot: Snapshot, *phases: Phase) -> Iterator[Maintenance]:
@@ -170,6 +228,22 @@ def declared_name(name: str, names: Iterable[str], noun: str) -> str:
         if fold_name(candidate) == fold_name(name):
             return candidate
     raise NotFound(f"{noun} {name} not found")
+
+
+def _starts(name: str) -> Sequence[str]:
+    """Return the names after which to look for names similar to `name`.
+
+    The work is bounded, so that a wrong name is cheap even in a large fleet.
+    """
+    return [*dict.fromkeys(("", name[:1], name[:-2]))]
+
+
+def _suggestion(name: str, near: Iterable[str]) -> str:
+    """Return a suggestion to append to an error message, or ""."""
+    spelled = {fold_name(other): other for other in near}
+    matches = get_close_matches(fold_name(name)[:_LONGEST], spelled, n=2, cutoff=0.75)
+    listed = " or ".join(spelled[match] for match in matches)
+    return f"; did you mean {listed}?" if listed else ""
 
 
 def _not_empty(vms: Sequence[VM], what: str) -> Sequence[VM]:

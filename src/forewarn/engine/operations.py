@@ -102,8 +102,9 @@ class Operations:
                 maintenances = announced(step)
                 keep_receipt(transaction, once, maintenances, context.now)
         except TooMany as error:
-            with self._lock:
-                self.refused[error.per] += 1
+            if once is None or once.dry_run is None:
+                with self._lock:
+                    self.refused[error.per] += 1
             raise
         return maintenances
 

@@ -1,21 +1,22 @@
-"""Queries: explanations, stories, previews, searches and the monthly report.
+"""Queries: explanations, dry runs, stories, searches and the monthly report.
 
 Each query reads snapshots of the store and passes them to `core.queries`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Generic, TypeVar
 
-from forewarn.core.lifecycle import announcements
 from forewarn.core.lifecycle import facts as f
-from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.facts import Fact, JournalEntry, Sight
 from forewarn.core.lifecycle.model import Maintenance, Phase, Slice, groups_of
 from forewarn.core.lifecycle.policy import Rules
+from forewarn.core.lifecycle.settlement import Context
+from forewarn.core.queries.effects import NOTICED, Effect, effects
 from forewarn.core.queries.explanation import Explanation, explain, explain_preview
-from forewarn.core.queries.phrases import preview_ids
 from forewarn.core.queries.report import (
     MaintenanceHistory,
     Month,
@@ -30,16 +31,22 @@ from forewarn.core.queries.visibility import (
     visible_fact,
     visible_maintenance,
 )
-from forewarn.engine.engine import Engine, announced, load_and_decide
+from forewarn.engine.engine import Engine
+from forewarn.engine.idempotency import IdempotencyKey
 from forewarn.engine.lookup import every, find_maintenance
-from forewarn.errors import NotFound
+from forewarn.errors import NotFound, Undone
 from forewarn.ports import Snapshot, Store
+
+_T = TypeVar("_T")
 
 #: The maximum number of facts that one page of a search reads.
 _MAX_READS = 5_000
 
 #: The maximum number of facts that the store scans for one page of a search.
 REACH = 100_000
+
+#: The maximum number of facts from which the effects of a dry run are described.
+_MOST_FACTS = 10_000
 
 _BATCH = 500  # facts per query of a search
 _CACHED = 2_000  # maintenance operations per page
@@ -127,32 +134,6 @@ def explain_all(
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
-    """A maintenance operation that would be announced."""
-
-    maintenance: Maintenance
-    explanation: Explanation
-
-
-def preview(engine: Engine, order: Order, *, by: str) -> Sequence[Preview]:
-    """Return what `announce` would create, in the order in which it would run."""
-    announcements.check_order(order)
-    engine.save_observations()
-    with engine.store.snapshot() as snapshot:
-        context = engine.context(snapshot, by, preview_ids())
-        groups, command = engine.announcement(snapshot, order)
-        _, step = load_and_decide(snapshot, context, groups, command)
-    near, now, rules = _neighborhoods(step.slice), context.now, context.rules
-    return [
-        Preview(
-            maintenance=maintenance,
-            explanation=explain_preview(near(maintenance), maintenance, now, rules),
-        )
-        for maintenance in announced(step)
-    ]
-
-
 def _neighborhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
     """Return a function that reduces `slice_` to what one maintenance operation can
     wait for.
@@ -175,6 +156,70 @@ def _neighborhoods(slice_: Slice) -> Callable[[Maintenance], Slice]:
         )
 
     return near
+
+
+# --- dry runs ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """A maintenance operation that would be announced."""
+
+    maintenance: Maintenance
+    explanation: Explanation
+
+
+@dataclass(slots=True, kw_only=True)
+class DryRun(Generic[_T]):
+    """What a command would do.
+
+    The real command runs in a transaction that is undone, so a dry run is refused
+    exactly if the command would be refused. No reader sees anything.
+    """
+
+    group: str | None = None  # the group of the caller's token, if any
+    is_explained: bool = True  # false if the result already contains all effects
+    results: list[_T] = field(default_factory=list)  # at most one
+    previews: Sequence[Preview] = ()  # in the order in which they would run
+    effects: Sequence[Effect] = ()
+
+    def run(self, command: Callable[..., object], *, by: str) -> None:
+        """Run an engine command and undo it; raise what the command would raise."""
+        once: IdempotencyKey[_T] = IdempotencyKey(
+            key="", digest="", render=self._keep, dry_run=self._observe
+        )
+        with suppress(Undone):
+            command(by=by, once=once)
+
+    def _keep(self, result: _T, snapshot: Snapshot) -> str:
+        del snapshot
+        self.results.append(result)
+        return ""
+
+    def _observe(self, snapshot: Snapshot, before: int, context: Context) -> None:
+        if not self.is_explained:
+            return
+        entries = snapshot.facts(
+            after=before, until=snapshot.position(), limit=_MOST_FACTS, kinds=NOTICED
+        )
+        facts = [entry.fact for entry in entries]
+        look = lru_cache(None)(snapshot.maintenance)
+        new = [
+            look(fact.maintenance) for fact in facts if isinstance(fact, f.Announced)
+        ]
+        announced = [maintenance for maintenance in new if maintenance is not None]
+        slice_ = snapshot.slice(groups_of(announced))
+        near, now, rules = _neighborhoods(slice_), context.now, context.rules
+        self.previews = [
+            Preview(
+                maintenance=maintenance,
+                explanation=explain_preview(
+                    near(maintenance), maintenance, now, rules, self.group
+                ),
+            )
+            for maintenance in sorted(announced, key=lambda item: item.not_before)
+        ]
+        self.effects = [*effects(facts, look, self.group)]
 
 
 # --- stories -----------------------------------------------------------------

@@ -36,7 +36,9 @@ _DESCRIPTION = (
     "Announce maintenance, see which VMs have seen and approved it, and manage the"
     " fleet. Every request except health checks needs a bearer token, or the cookie and"
     " key of a session that was started with one. Times are RFC 3339 in UTC, durations"
-    " are whole seconds, and errors are RFC 9457 problems."
+    " are whole seconds, and errors are RFC 9457 problems. With `?dry_run=true`, a"
+    " request that announces, approves or changes maintenance, or that replaces the"
+    " fleet, returns what it would do, but changes nothing."
 )
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.cli.support.command_line import Cli
-from tests.cli.support.samples import E2, M1, M2, a_maintenance, an_event
+from tests.cli.support.samples import E1, E2, M1, M2, a_maintenance, an_event
 from tests.cli.support.service import Service
 
 
@@ -12,7 +12,7 @@ def test_announcement_prints_what_happens_and_what_comes_next(
     service: Service, run: Cli
 ) -> None:
     maintenance = a_maintenance(
-        host="host-a", events=[an_event(), an_event(group="db")]
+        host="host-a", events=[an_event(), an_event(id=E2, group="db")]
     )
     service.respond("POST", "/v1/maintenances", {"maintenances": [maintenance]}, 201)
     assert run("announce reboot --host host-a") == (
@@ -21,6 +21,8 @@ def test_announcement_prints_what_happens_and_what_comes_next(
         "  starts       by 2026-01-01 12:15:00Z (in 15 min), earlier if all groups\n"
         "               approve, later if blocked\n"
         "  notified     web, db\n"
+        f"  events       {E1} (web)\n"
+        f"               {E2} (db)\n"
         "  source       Platform (platform)\n"
         "  description  Host server is undergoing maintenance.\n"
         "next:\n"
@@ -46,7 +48,7 @@ def test_immediate_start_is_not_offered_for_approval(
 ) -> None:
     maintenance = a_maintenance(phase="STARTED", duration_seconds=90)
     service.respond("POST", "/v1/maintenances", {"maintenances": [maintenance]}, 201)
-    out = run("announce freeze --vm web-0 --emergency --reason smoke")
+    out = run("announce freeze --vm web-0 --emergency --reason smoke --yes")
     assert "starts       immediately, without notice" in out
     assert "lasts        1 min 30 s" in out
     assert f"forewarn maintenance complete {M1}" in out
@@ -58,7 +60,7 @@ def test_every_option_reaches_the_service(service: Service, run: Cli) -> None:
     run(
         "announce FREEZE --vm web-0,web-1 --vm web-2 --not-before 2026-01-01T13:00:00Z"
         " --duration 9s --description text --source Platform --reason why"
-        " --emergency --ignore-blockers --json"
+        " --emergency --ignore-blockers --json --yes"
     )
     assert service.only("POST").body == {
         "type": "Freeze",
@@ -80,26 +82,45 @@ def test_omitted_options_are_left_to_the_service(service: Service, run: Cli) -> 
     assert service.only("POST").body == body
 
 
-def test_a_preview_announces_nothing(service: Service, run: Cli) -> None:
-    maintenance = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
-    service.respond("POST", "/v1/maintenances/preview", {"maintenances": [maintenance]})
-    out = run("announce reboot --vm web-0 --dry-run")
-    assert out.startswith("would be announced: Reboot of web-0, web-1\n  starts  ")
-    assert "next" not in out
-    assert service.only("POST").path == "/v1/maintenances/preview"
-
-
-def test_preview_lists_the_blockers_that_will_block(service: Service, run: Cli) -> None:
+def test_dry_run_announces_nothing(service: Service, run: Cli) -> None:
     maintenance = a_maintenance(id=None, events=[an_event(id=None, maintenance=None)])
     waits = [
         {"kind": "time", "text": "its time"},
         {"kind": "blocker", "text": "others"},
     ]
-    preview = {"maintenances": [maintenance], "explained": [{"waits": waits}]}
-    service.respond("POST", "/v1/maintenances/preview", preview)
+    plan = {"maintenances": [maintenance], "explained": [{"waits": waits}]}
+    service.respond("POST", "/v1/maintenances", plan)
     out = run("announce reboot --vm web-0 --dry-run")
+    assert out.startswith("would be announced: Reboot of web-0, web-1\n  starts  ")
     assert "  blocked      others\n" in out
     assert "its time" not in out
+    assert "next" not in out
+    assert service.only("POST").query == [("dry_run", "true")]
+
+
+def test_list_of_vms_does_not_take_the_next_word_and_has_no_duplicates(
+    service: Service, run: Cli
+) -> None:
+    service.respond("POST", "/v1/maintenances", {"maintenances": []}, 201)
+    run("announce --vm web-0,web-1 --vm WEB-0 reboot")
+    assert service.only("POST").body == {"type": "Reboot", "vms": ["web-0", "web-1"]}
+
+
+def test_names_are_the_ids_of_the_announced_operations(
+    service: Service, run: Cli
+) -> None:
+    maintenances = [a_maintenance(id="m-17"), a_maintenance(id="m-18")]
+    service.respond("POST", "/v1/maintenances", {"maintenances": maintenances}, 201)
+    assert run("announce reboot --group web -o name") == "m-17\nm-18\n"
+
+
+def test_refusal_names_the_option_instead_of_the_field(
+    service: Service, run: Cli
+) -> None:
+    detail = "a Reboot requires 15 minutes of notice; the earliest possible not_before"
+    service.refuse("POST", "/v1/maintenances", 422, detail)
+    message = run("announce reboot --vm web-0 --notice 1m", code=1)
+    assert message.endswith("the earliest possible --not-before\n")
 
 
 def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None:

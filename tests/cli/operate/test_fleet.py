@@ -72,7 +72,7 @@ def test_a_fleet_file_is_sent_as_json(
     warnings = ["host-a defeats the update domains"]
     answer = a_difference(added=added, removed=removed, warnings=warnings)
     service.respond("PUT", "/v1/fleet", answer)
-    assert main.main(["fleet", "apply", a_file(tmp_path, FLEET)]) == 0
+    assert main.main(["fleet", "apply", a_file(tmp_path, FLEET), "--yes"]) == 0
     assert service.only("PUT").query == []
     assert service.only("PUT").body == {
         "hosts": [{"name": "host-a"}],
@@ -97,7 +97,7 @@ def test_many_vms_are_removed_only_on_request(
     service: Service, tmp_path: Path, run: Cli
 ) -> None:
     service.respond("PUT", "/v1/fleet", a_difference())
-    run("fleet apply", a_file(tmp_path, FLEET), "--remove")
+    run("fleet apply", a_file(tmp_path, FLEET), "--remove", "--yes")
     assert service.only("PUT").query == [("remove", "true")]
 
 
@@ -107,8 +107,85 @@ def test_a_fleet_can_come_from_standard_input(
     service.respond("PUT", "/v1/fleet", a_difference())
     stdin = io.TextIOWrapper(io.BytesIO(b'[[hosts]]\nname = "host-a"\n'))
     monkeypatch.setattr("sys.stdin", stdin)
-    run("fleet apply -")
+    run("fleet apply - --yes")
     assert service.only("PUT").body == {"hosts": [{"name": "host-a"}]}
+
+
+def test_removed_vms_require_confirmation(
+    service: Service, tmp_path: Path, run: Cli
+) -> None:
+    removed = {"hosts": [], "groups": [], "vms": ["web-1", "web-2"]}
+    service.respond("PUT", "/v1/fleet", a_difference(removed=removed))
+    message = run("fleet apply", a_file(tmp_path, FLEET), code=2)
+    assert "remove 2 VMs (web-1, web-2) from the fleet" in message
+    assert service.only("PUT").query == [("dry_run", "true")]
+
+
+CHANGES = {
+    "added": {"hosts": [], "groups": [], "vms": ["web-3"]},
+    "changed": {"hosts": [], "groups": ["web"], "vms": ["web-0"]},
+    "removed": {"hosts": ["host-z"], "groups": [], "vms": []},
+    "changes": [
+        {
+            "kind": "vm",
+            "name": "web-0",
+            "fields": [
+                {"field": "host", "old": None, "new": "host-b"},
+                {"field": "addresses", "old": ["10.0.0.1"], "new": []},
+            ],
+        },
+        {
+            "kind": "group",
+            "name": "web",
+            "fields": [{"field": "isolated", "old": False, "new": True}],
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("command", ["apply --dry-run", "diff"])
+def test_what_would_change_is_shown_with_old_and_new_values(
+    service: Service, tmp_path: Path, run: Cli, command: str
+) -> None:
+    service.respond("PUT", "/v1/fleet", a_difference(**CHANGES))
+    out = run(f"fleet {command}", a_file(tmp_path, FLEET), code=command == "diff")
+    assert out.splitlines() == [
+        "CHANGE   KIND   NAME    FIELDS",
+        "added    VM     web-3",
+        "changed  group  web     isolated: false -> true",
+        "changed  VM     web-0   host: none -> host-b; addresses: 10.0.0.1 -> none",
+        "removed  host   host-z",
+        "would add 1, change 2, remove 1",
+    ]
+    assert ("dry_run", "true") in service.only("PUT").query
+
+
+def test_comparison_without_differences_exits_with_0(
+    service: Service, tmp_path: Path, run: Cli
+) -> None:
+    service.respond("PUT", "/v1/fleet", a_difference())
+    assert run("fleet diff", a_file(tmp_path, FLEET)) == "no changes\n"
+    assert ("remove", "true") in service.only("PUT").query
+
+
+def test_failed_comparison_exits_with_2(
+    service: Service, tmp_path: Path, run: Cli
+) -> None:
+    service.refuse("PUT", "/v1/fleet", 403, "an admin is required")
+    message = run("fleet diff", a_file(tmp_path, FLEET), code=2)
+    assert message == "forewarn: an admin is required\n"
+
+
+def test_comparison_of_many_vms_is_short(
+    service: Service, tmp_path: Path, run: Cli
+) -> None:
+    names = [f"vm-{number}" for number in range(5000)]
+    added = {"hosts": [], "groups": [], "vms": names}
+    service.respond("PUT", "/v1/fleet", a_difference(added=added))
+    lines = run("fleet diff", a_file(tmp_path, FLEET), code=1).splitlines()
+    assert len(lines) < 110
+    assert "and 4,900 more; for all, add -o json" in lines[-2]
+    assert lines[-1] == "would add 5,000"
 
 
 def test_a_refusal_names_the_file(service: Service, tmp_path: Path, run: Cli) -> None:

@@ -7,6 +7,9 @@ from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import M1, Json, a_maintenance, an_event
 from tests.cli.support.service import Service
 
+#: Options of commands that would otherwise prompt for confirmation.
+YES = {"failed": " --yes"}
+
 
 def respond_with_maintenance(
     service: Service, command: str, *found: Json, status: int = 200
@@ -44,7 +47,7 @@ def test_host_problem_suggests_recovery_as_the_next_command(
     cause = {"degraded": "degraded", "failed": "host-failure"}[command]
     maintenance = of_host(cause=cause, phase=phase)
     respond_with_maintenance(service, command, maintenance, status=201)
-    out = on_one_line(run(f"host {command} host-a"))
+    out = on_one_line(run(f"host {command} host-a{YES.get(command, '')}"))
     assert "next:" in out
     assert "forewarn host recovered host-a" in out
     assert "cancel" not in out
@@ -71,9 +74,8 @@ def test_maintenance_of_an_empty_host_creates_no_event(
     service: Service, command: str, run: Cli
 ) -> None:
     respond_with_maintenance(service, command)
-    assert (
-        run(f"host {command} host-a") == "host-a has no VMs, so no group was notified\n"
-    )
+    message = "host-a has no VMs, so no group was notified\n"
+    assert run(f"host {command} host-a{YES.get(command, '')}") == message
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def test_command_without_announcements_reports_existing_maintenance(
     service: Service, command: str, found: Json, said: str, run: Cli
 ) -> None:
     respond_with_maintenance(service, command, found)
-    assert on_one_line(run(f"host {command} host-a")) == said
+    assert on_one_line(run(f"host {command} host-a{YES.get(command, '')}")) == said
 
 
 def test_recovery_of_a_healthy_host_does_nothing(service: Service, run: Cli) -> None:
@@ -138,7 +140,7 @@ def test_every_option_of_a_maintenance_reaches_the_service(
     run(
         "host maintain host-a --type Redeploy --notice 5m --duration 1h"
         " --description text --live-migration --reason why --emergency"
-        " --ignore-blockers --json"
+        " --ignore-blockers --json --yes"
     )
     assert service.only("POST").body == {
         "type": "Redeploy",
@@ -170,7 +172,7 @@ def test_details_of_a_host_reach_the_service(
     service: Service, words: str, body: Json, run: Cli
 ) -> None:
     respond_with_maintenance(service, words.split()[0])
-    run(f"host {words}")
+    run(f"host {words}{YES.get(words.split()[0], '')}")
     assert service.only("POST").body == body
 
 
@@ -179,9 +181,37 @@ def test_json_is_the_response_of_the_service(service: Service, run: Cli) -> None
     assert json.loads(run("host recovered host-a --json")) == answer
 
 
+def test_dry_run_shows_what_would_be_announced_and_canceled(
+    service: Service, run: Cli
+) -> None:
+    effect = {"fact": "Canceled", "maintenance": "m-3", "text": "would cancel m-3"}
+    plan = {"maintenances": [], "explained": [], "effects": [effect]}
+    service.respond("POST", "/v1/hosts/host-a/failed", plan)
+    assert run("host failed host-a --dry-run") == "would cancel m-3\n"
+    assert service.only("POST").query == [("dry_run", "true")]
+
+
+def test_dry_run_without_effects_prints_a_message(service: Service, run: Cli) -> None:
+    plan: Json = {"maintenances": [], "explained": [], "effects": []}
+    service.respond("POST", "/v1/hosts/host-a/recovered", plan)
+    assert run("host recovered host-a --dry-run") == "nothing would change\n"
+
+
+def test_hosts_are_reported_one_after_the_other(service: Service, run: Cli) -> None:
+    for host in ("host-a", "host-b"):
+        service.respond("POST", f"/v1/hosts/{host}/recovered", {"maintenances": []})
+    assert run("host recovered host-a host-b HOST-A") == (
+        "nothing to do: host-a is neither degraded nor failed\n"
+        "nothing to do: host-b is neither degraded nor failed\n"
+    )
+    assert len(service.requests) == 5  # each host twice, and the clock
+
+
 def test_refusal_is_shown(service: Service, run: Cli) -> None:
     service.refuse("POST", "/v1/hosts/host-a/failed", 404, "host 'host-a' not found")
-    assert run("host failed host-a", code=1) == "forewarn: host 'host-a' not found\n"
+    assert (
+        run("host failed host-a --yes", code=1) == "forewarn: host 'host-a' not found\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,21 @@ import json
 
 import pytest
 from tests.cli.support.command_line import Cli
-from tests.cli.support.samples import M1, Json, a_group, a_maintenance, a_vm, an_event
+from tests.cli.support.samples import (
+    E1,
+    M1,
+    Json,
+    a_group,
+    a_maintenance,
+    a_vm,
+    an_event,
+)
 from tests.cli.support.service import Service
+
+from forewarn.cli import main
+
+#: Options of commands that would otherwise prompt for confirmation.
+YES = {"delete": " --yes"}
 
 
 def respond_with_maintenance(
@@ -36,6 +49,7 @@ def test_announcement_prints_what_happens_and_what_comes_next(
         "  starts       by 2026-01-01 12:15:00Z (in 15 min), earlier if all groups",
         "               approve, later if blocked",
         "  notified     web",
+        f"  event        {E1} (web)",
         "  source       User (user-restart)",
         "  description  Restart.",
         "next:",
@@ -94,7 +108,7 @@ def test_immediate_start_is_reported_with_the_reason(
 ) -> None:
     respond_with_maintenance(service, operation, phase="STARTED")
     service.respond("GET", "/v1/groups/web", a_group("web", **group))
-    lines = lines_of(run(f"vm {operation} web-0"))
+    lines = lines_of(run(f"vm {operation} web-0{YES.get(operation, '')}"))
     assert said in " ".join(" ".join(lines).split())
 
 
@@ -116,7 +130,7 @@ def test_policy_approval_is_reported(
 ) -> None:
     approved = an_event(approved_via="policy", approved_at="2026-01-01T12:00:00Z")
     respond_with_maintenance(service, operation, phase="STARTED", events=[approved])
-    assert said in lines_of(run(f"vm {operation} web-0"))
+    assert said in lines_of(run(f"vm {operation} web-0{YES.get(operation, '')}"))
 
 
 def test_ignored_notice_is_reported(service: Service, run: Cli) -> None:
@@ -133,7 +147,7 @@ def test_deleted_vm_is_reported_to_leave_the_fleet(
 ) -> None:
     respond_with_maintenance(service, "delete", phase=phase)
     service.respond("GET", "/v1/groups/web", a_group("web"))
-    shown = lines_of(run("vm delete web-0"))
+    shown = lines_of(run("vm delete web-0 --yes"))
     assert "web-0 then leaves the fleet" in shown
 
 
@@ -181,7 +195,7 @@ def test_vm_and_group_may_be_gone_before_the_output_is_complete(
     respond_with_maintenance(service, "delete", phase="STARTED")
     service.refuse("GET", "/v1/groups/web", 404, "group 'web' not found")
     reason = "only scale sets support terminate notice, so web-0 is deleted immediately"
-    assert reason in lines_of(run("vm delete web-0"))
+    assert reason in lines_of(run("vm delete web-0 --yes"))
 
 
 def test_every_option_reaches_the_service(service: Service, run: Cli) -> None:
@@ -239,3 +253,62 @@ def test_wrong_usage_sends_no_request(
 ) -> None:
     assert said in run(f"vm {words}", code=2)
     assert service.requests == []
+
+
+# --- several VMs -------------------------------------------------------------
+
+
+def test_several_vms_are_checked_before_the_first_is_restarted(
+    service: Service, run: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    respond_with_maintenance(service, "restart")
+    service.refuse("POST", "/v1/vms/web-9/restart", 404, "VM web-9 not found")
+    service.refuse("POST", "/v1/vms/web-8/restart", 404, "VM web-8 not found")
+    assert run("vm restart web-0 web-9 web-8", code=1) == (
+        "forewarn: VM web-9 not found\n"
+        "forewarn: VM web-8 not found\n"
+        "forewarn: nothing was changed\n"
+    )
+    assert {tuple(each.query) for each in service.requests} == {(("dry_run", "true"),)}
+
+
+def test_failure_midway_lists_what_was_done(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b", "c"):
+        path = f"/v1/vms/{name}/start"
+        service.respond("POST", path, {"maintenances": [], "effects": []})
+        if name == "b":
+            service.refuse("POST", path, 503, "the disk is full")
+        else:
+            service.respond("POST", path, a_vm(name))
+    assert main.main(["vm", "start", "a", "b", "c"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "a is marked as running\n"
+    assert captured.err == (
+        "forewarn: the disk is full\nforewarn: done: a; failed: b; not attempted: c\n"
+    )
+
+
+def test_announcements_of_several_vms_are_printed_together(
+    service: Service, run: Cli
+) -> None:
+    for name in ("web-0", "web-1"):
+        maintenance = a_maintenance(vms=[name])
+        path = f"/v1/vms/{name}/restart"
+        service.respond("POST", path, {"maintenances": [], "effects": []})
+        service.respond("POST", path, {"maintenances": [maintenance]}, 201)
+    lines = lines_of(run("vm restart web-0 web-1"))
+    assert [line for line in lines if line.startswith("announced")] == [
+        "announced (1 of 2): Reboot of web-0",
+        "announced (2 of 2): Reboot of web-1",
+    ]
+    assert lines.count("next:") == 1
+
+
+def test_dry_run_shows_the_effects_of_all_vms(service: Service, run: Cli) -> None:
+    for name in ("a", "b"):
+        effect = {"fact": "FleetChanged", "maintenance": None, "text": f"would {name}"}
+        plan = {"maintenances": [], "explained": [], "effects": [effect]}
+        service.respond("POST", f"/v1/vms/{name}/delete", plan)
+    assert run("vm delete a b --dry-run") == "would a\nwould b\n"

@@ -35,7 +35,7 @@ def test_every_option_of_a_fault_is_sent(service: Service, run: Cli) -> None:
     service.respond("POST", "/v1/faults", {**MADE, **limits, "vms": ["web-0"]}, 201)
     output = run(
         "faults add 429 --vm web-0 --on READ --count 3 --probability .25"
-        " --duration 1m30s --retry-after 7"
+        " --duration 1m30s --retry-after 7s"
     )
     assert "3 requests, for 1 min 30 s, with probability 0.25" in output
     assert service.only("POST").body == {

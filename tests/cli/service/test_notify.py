@@ -48,7 +48,7 @@ def test_targets_are_listed(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     service.respond("GET", "/v1/notifiers", page(IDLE, WAITING))
-    header, first, second = run("notify list").splitlines()
+    header, first, second = run("notify list -o wide").splitlines()
     assert header.split()[:5] == ["NAME", "KIND", "POSITION", "BEHIND", "STATE"]
     assert first.split() == [
         "ops",
@@ -72,7 +72,7 @@ def test_targets_are_listed_as_json(service: Service, run: Cli) -> None:
 def test_lag_below_a_second_still_counts_as_behind(service: Service, run: Cli) -> None:
     late = {**IDLE, "behind": 3, "lag_seconds": 0.4}
     service.respond("GET", "/v1/notifiers", page(late))
-    _, line = run("notify list").splitlines()
+    _, line = run("notify list -o wide").splitlines()
     assert line.split()[:4] == ["ops", "webhook", "17", "3"]
 
 

@@ -88,7 +88,25 @@ def test_list_without_tokens_prints_a_message(service: Service, run: Cli) -> Non
 
 def test_a_token_is_revoked_by_name(service: Service, run: Cli) -> None:
     service.respond("DELETE", "/v1/tokens/ci", None)
-    assert run("token revoke ci") == "Revoked token ci.\n"
+    assert run("token revoke ci --yes") == "Revoked token ci.\n"
+
+
+def test_unknown_token_among_several_revokes_none(service: Service, run: Cli) -> None:
+    service.respond("GET", "/v1/tokens", {"items": [MADE], "next": None})
+    assert run("token revoke ci cii --yes", code=1) == (
+        "forewarn: token cii not found; did you mean ci?\n"
+        "forewarn: nothing was changed\n"
+    )
+    assert [request.method for request in service.requests] == ["GET"]
+
+
+def test_several_tokens_are_revoked(service: Service, run: Cli) -> None:
+    items = [MADE, {**MADE, "name": "cd", "id": "2"}]
+    service.respond("GET", "/v1/tokens", {"items": items, "next": None})
+    for name in ("ci", "cd"):
+        service.respond("DELETE", f"/v1/tokens/{name}", None)
+    out = run("token revoke ci cd ci --yes")
+    assert out == "Revoked token ci.\nRevoked token cd.\n"
 
 
 def test_limited_tokens_are_listed(service: Service, run: Cli) -> None:

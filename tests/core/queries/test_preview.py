@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+import pytest
 from tests.core.support.builders import (
     MINUTE,
     NOON,
@@ -32,6 +33,7 @@ def previews_of(
     *others: Maintenance,
     groups: Iterable[Group] = (),
     new_id: Callable[[], str] | None = None,
+    seen_by: str | None = None,
     **order: object,
 ) -> list[Explanation]:
     """Return the previews of an order for `vms`, next to other maintenance."""
@@ -44,7 +46,7 @@ def previews_of(
     )
     ids = [item.maintenance for item in step.facts if isinstance(item, Announced)]
     return [
-        explain_preview(step.slice, step.slice.maintenance(item), NOON, RULES)
+        explain_preview(step.slice, step.slice.maintenance(item), NOON, RULES, seen_by)
         for item in ids
     ]
 
@@ -120,6 +122,22 @@ def test_started_maintenance_blocks_already() -> None:
     (_, _, blocker) = preview.waits
     assert blocker.maintenance == "RUN"
     assert blocker.text.startswith("Waiting for the reboot of web-2, which started at ")
+
+
+@pytest.mark.parametrize("phase", [Phase.SCHEDULED, Phase.STARTED])
+def test_group_sees_neither_hosts_nor_other_groups(phase: Phase) -> None:
+    events = [
+        an_event("E1", group="web", resources=("web-2",), update_domain=2),
+        an_event("E2", group="db", resources=("db-0",)),
+    ]
+    other = a_maintenance(
+        "OLD", host="host-a", events=events, phase=phase, not_before=SOON
+    )
+    (preview,) = previews_of(WEB[:1], other, seen_by="web")
+    (blocker,) = blockers_in(preview)
+    assert "reboot of web-2" in blocker
+    for secret in ("host-a", "db-0"):
+        assert secret not in text(preview)
 
 
 def test_an_emergency_would_start_immediately_and_block_the_next() -> None:

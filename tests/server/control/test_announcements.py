@@ -125,7 +125,7 @@ def without_ids(maintenances: Any) -> Any:
 
 def test_preview_equals_the_announcement(noon: RunningService) -> None:
     body = {"type": "Redeploy", "group": "web", "reason": "why not"}
-    preview = noon.request("POST", "/v1/maintenances/preview", body)
+    preview = noon.request("POST", "/v1/maintenances?dry_run=true", body)
     announced = noon.request("POST", "/v1/maintenances", body).json["maintenances"]
     assert preview.status == 200
     assert without_ids(preview.json["maintenances"]) == without_ids(announced)
@@ -133,7 +133,7 @@ def test_preview_equals_the_announcement(noon: RunningService) -> None:
 
 def test_preview_explains_each_maintenance_without_ids(noon: RunningService) -> None:
     body = {"type": "Reboot", "group": "web"}
-    preview = noon.request("POST", "/v1/maintenances/preview", body).json
+    preview = noon.request("POST", "/v1/maintenances?dry_run=true", body).json
     first, second, third = preview["explained"]
     assert len(preview["maintenances"]) == 3
     assert first["starts_at_latest"] == preview["maintenances"][0]["not_before"]

@@ -52,7 +52,7 @@ def read_response(client: socket.socket) -> tuple[int, bytes]:
         ("POST", "/v1/events/E/approve", 16),
         ("PUT", "/v1/vms/web-0", 64),
         ("POST", "/v1/maintenances", 256),
-        ("POST", "/v1/maintenances/preview", 256),
+        ("POST", "/v1/maintenances?dry_run=true", 256),
     ],
 )
 def test_size_of_a_body_is_limited(
@@ -69,7 +69,7 @@ def test_announcement_of_a_thousand_vms_with_long_names_is_read(
     shared: RunningService,
 ) -> None:
     body = {"type": "Freeze", "vms": [f"{i:080}" for i in range(1000)]}
-    answer = shared.request("POST", "/v1/maintenances/preview", body)
+    answer = shared.request("POST", "/v1/maintenances?dry_run=true", body)
     assert answer.status == 404
     assert f"{0:080}" in answer.detail
 

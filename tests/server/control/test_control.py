@@ -22,8 +22,10 @@ PATHS = {
     "/v1/vms/{name}/start": {"post"},
     "/v1/groups": {"get"},
     "/v1/groups/{name}": {"get", "put", "delete"},
+    "/v1/vms/{name}/status": {"get"},
     "/v1/hosts": {"get"},
     "/v1/hosts/{name}": {"get", "put", "delete"},
+    "/v1/hosts/{name}/status": {"get"},
     "/v1/hosts/{name}/maintain": {"post"},
     "/v1/hosts/{name}/degraded": {"post"},
     "/v1/hosts/{name}/failed": {"post"},
@@ -32,7 +34,6 @@ PATHS = {
     "/v1/fleet/map": {"get"},
     "/v1/fleet/limited": {"get"},
     "/v1/maintenances": {"get", "post"},
-    "/v1/maintenances/preview": {"post"},
     "/v1/maintenances/{id}": {"get"},
     "/v1/maintenances/{id}/explain": {"get"},
     "/v1/maintenances/{id}/story": {"get"},
@@ -135,7 +136,7 @@ def test_body_is_not_parsed_without_a_token(shared: RunningService) -> None:
 def test_token_in_a_trailer_is_ignored(shared: RunningService) -> None:
     where = urlsplit(shared.control)
     request = (
-        b"POST /v1/maintenances/preview HTTP/1.1\r\nHost: localhost\r\n"
+        b"POST /v1/maintenances HTTP/1.1\r\nHost: localhost\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n"
         b"2\r\n{}\r\n0\r\nAuthorization: Bearer t\r\n\r\n"
     )
@@ -161,7 +162,6 @@ def test_unknown_path_is_named_in_the_404(shared: RunningService, path: str) -> 
     [
         ("/v1/vms/web-0", "DELETE, GET, PUT"),
         ("/v1/maintenances", "GET, POST"),
-        ("/v1/maintenances/preview", "POST"),
         ("/v1/fleet", "PUT"),
         ("/docs", "GET"),
     ],
@@ -211,7 +211,6 @@ def test_command_for_something_unknown_gets_404(
     ("method", "path"),
     [
         ("POST", "/v1/maintenances"),
-        ("POST", "/v1/maintenances/preview"),
         ("POST", "/v1/clock/advance"),
         ("PUT", "/v1/fleet"),
         ("PUT", "/v1/vms/web-0"),

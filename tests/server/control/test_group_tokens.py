@@ -20,6 +20,7 @@ from tests.server.support.service import ReceivedResponse, RunningService, a_ser
 FOR_GROUPS = {
     ("GET", "/v1/vms"),
     ("GET", "/v1/vms/{name}"),
+    ("GET", "/v1/vms/{name}/status"),
     ("POST", "/v1/vms/{name}/restart"),
     ("POST", "/v1/vms/{name}/redeploy"),
     ("POST", "/v1/vms/{name}/reimage"),

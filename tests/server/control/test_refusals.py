@@ -42,7 +42,7 @@ WRONG: dict[str, tuple[dict[str, object], str]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("path", ["/v1/maintenances", "/v1/maintenances/preview"])
+@pytest.mark.parametrize("path", ["/v1/maintenances", "/v1/maintenances?dry_run=true"])
 def test_invalid_announcement_gets_422_with_a_reason_and_changes_nothing(
     shared: RunningService, wrong: str, path: str
 ) -> None:

@@ -231,7 +231,7 @@ def test_cookies_of_other_sites_are_ignored(browser: Browser) -> None:
 )
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("POST", "/v1/maintenances/preview"), ("DELETE", "/v1/session")],
+    [("POST", "/v1/maintenances"), ("DELETE", "/v1/session")],
 )
 def test_foreign_pages_cannot_act_with_the_cookie(
     browser: Browser, method: str, path: str, headers: dict[str, str]

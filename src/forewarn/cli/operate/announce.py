@@ -6,7 +6,11 @@ from datetime import datetime
 from itertools import zip_longest
 
 from forewarn.cli.api import ControlApi, api_of
+from forewarn.cli.batch import distinct, effect_lines, naming_options
+from forewarn.cli.confirmation import confirm
 from forewarn.cli.options import (
+    DRY_RUN,
+    YES,
     Option,
     Subcommands,
     add,
@@ -117,12 +121,11 @@ _DETAILS = (
     source_option("user for terminate, otherwise platform"),
     REASON,
     *EMERGENCY,
-    Option(
-        flag="--preview",
-        switch=True,
-        help="show what would be announced without announcing it",
-    ),
+    DRY_RUN,
+    YES,
 )
+#: Formats of commands that announce maintenance; `name` prints its IDs.
+FORMATS = ("table", "json", "yaml", "name")
 
 #: API field names, keyed by the name of the option or argument.
 _KEYS: Mapping[str, str] = {
@@ -142,6 +145,13 @@ _KEYS: Mapping[str, str] = {
     "ignore_blockers": "ignore_blockers",
 }
 
+#: The options that set fields of the API, for error messages.
+_FLAGS: Mapping[str, str] = {
+    key: f"--{name.replace('_', '-')}" for name, key in _KEYS.items()
+} | {"type": "TYPE"}
+
+_MOST_EVENTS = 5  # lines per maintenance operation
+
 _HOST_CAUSES = ("degraded", "host-failure")  # causes ended by `host recovered`
 
 
@@ -154,6 +164,7 @@ def register(subcommands: Subcommands) -> None:
         summary="announce maintenance on VMs, a host or a group",
         description=_DESCRIPTION,
         example="forewarn announce reboot --host host-a --notice 20m",
+        formats=FORMATS,
     )
     add_argument(
         parser,
@@ -170,18 +181,14 @@ def register(subcommands: Subcommands) -> None:
 def _announce(args: argparse.Namespace) -> int:
     body = body_of(args)
     api = api_of(args)
-    path = "/v1/maintenances/preview" if args.preview else "/v1/maintenances"
-    plain = api.request("POST", path, body)
-    lines = _preview_lines if args.preview else announcement_lines
-    return write_response(args, plain, lines(plain, api))
+    confirm_emergency(args, api, _target(args))
+    _, plain = post(api, "/v1/maintenances", body, dry_run=args.dry_run)
+    lines = dry_run_lines if args.dry_run else announcement_lines
+    return write_response(args, plain, lines(plain, api), ids_of(plain))
 
 
-def _preview_lines(plain: object, api: ControlApi) -> Iterator[str]:
-    explained = object_from(plain).parts("explained")
-    maintenances = maintenances_from(plain)
-    yield from announced_lines(
-        maintenances, api.now(), verb="would be announced", explained=explained
-    )
+def _target(args: argparse.Namespace) -> str:
+    return str(args.host or args.group or join_names(args.vm))
 
 
 # --- shared with `forewarn host` and `forewarn vm` ---------------------------
@@ -194,11 +201,50 @@ def body_of(args: argparse.Namespace) -> dict[str, object]:
         raise WrongUsage("--emergency requires --reason, which the journal records")
     if values.get("ignore_blockers") and not values.get("emergency"):
         raise WrongUsage("--ignore-blockers requires --emergency")
+    if values.get("vm"):
+        values = {**values, "vm": distinct(values["vm"])}
     return {
         key: value.isoformat() if isinstance(value, datetime) else value
         for name, key in _KEYS.items()
         if (value := values.get(name)) is not None
     }
+
+
+def post(
+    api: ControlApi, path: str, body: object, *, dry_run: bool | None = None
+) -> tuple[int, object]:
+    """Send a command; return the status and the response.
+
+    Error messages contain the names of options instead of the API's names of fields.
+    """
+    with naming_options(_FLAGS):
+        return api.send("POST", f"{path}?dry_run=true" if dry_run else path, body)
+
+
+def confirm_emergency(args: argparse.Namespace, api: ControlApi, target: str) -> None:
+    """Prompt for confirmation if this is an emergency."""
+    if args.emergency:
+        what = f"announce an emergency {args.type or 'freeze'} of {target}".lower()
+        confirm(args, api, f"{what}, with less notice than the minimum")
+
+
+def ids_of(plain: object) -> Iterator[str | None]:
+    """Yield the IDs of the maintenance operations in a response."""
+    return (maintenance.id for maintenance in maintenances_from(plain))
+
+
+def dry_run_lines(plain: object, api: ControlApi) -> Iterator[str]:
+    """Describe what a dry run would announce and change."""
+    response, maintenances = object_from(plain), maintenances_from(plain)
+    yield from announced_lines(
+        maintenances,
+        api.now(),
+        verb="would be announced",
+        explained=response.parts("explained"),
+    )
+    yield from effect_lines(plain)
+    if not maintenances and not response.list("effects"):
+        yield "nothing would change"
 
 
 def announcement_lines(plain: object, api: ControlApi) -> Iterator[str]:
@@ -254,6 +300,11 @@ def _fields(
     yield "starts", _start(maintenance, now)
     yield "lasts", format_duration(duration) if duration and duration > 0 else None
     yield "notified", join_names(groups)
+    ids = [f"{event.id} ({event.group})" for event in maintenance.events if event.id]
+    for number, text in enumerate(ids[:_MOST_EVENTS]):
+        yield "" if number else "event" if len(ids) == 1 else "events", text
+    if len(ids) > _MOST_EVENTS:
+        yield "", f"and {len(ids) - _MOST_EVENTS} more"
     yield "source", f"{maintenance.source} ({maintenance.cause})"
     yield "description", maintenance.description or None
 

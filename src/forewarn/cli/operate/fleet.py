@@ -1,15 +1,20 @@
-"""`forewarn fleet`: write, check, apply, show or export the fleet."""
+"""`forewarn fleet`: write, check, compare, apply, show or export the fleet."""
 
 import argparse
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from urllib.parse import urlencode
 
 from forewarn.cli.api import ControlApi, api_of
+from forewarn.cli.confirmation import confirm
 from forewarn.cli.operate import fleet_file
 from forewarn.cli.operate.fleet_file import Table
 from forewarn.cli.options import (
+    DRY_RUN,
     FORMATS,
+    YES,
     Option,
     Subcommands,
     add_command,
@@ -17,6 +22,7 @@ from forewarn.cli.options import (
 )
 from forewarn.cli.output import (
     Column,
+    Style,
     Styled,
     format_distance,
     paragraph,
@@ -26,13 +32,22 @@ from forewarn.cli.output import (
 )
 from forewarn.cli.progress import ProgressLine, progress
 from forewarn.cli.responses import JsonObject, object_from
-from forewarn.errors import Refused
+from forewarn.errors import ForewarnError, Refused, WrongUsage
 from forewarn.formats import count, join_names
 
 _APPLY = """\
 Replace the service's hosts, groups and VMs with those in FILE, and show what was
-added, changed and removed. Events and approvals are kept. Removing more than a
-tenth of the VMs requires --remove."""
+added, changed and removed. Events and approvals are kept. If VMs would be removed,
+the command prompts for confirmation. Removing more than a tenth of the VMs also
+requires --remove."""
+
+_DIFF = """\
+Show what `forewarn fleet apply` would add, change and remove, with the old and new
+values of each changed field. Nothing is changed. The command needs the same token
+as `fleet apply`.
+
+The exit code is 0 if nothing would change, 1 if something would, and 2 if the
+comparison failed."""
 
 _SHOW = """\
 Show hosts, groups and VMs. The output also shows whether Scheduled Events is
@@ -44,7 +59,16 @@ Print the fleet as a fleet file, which you can apply with `forewarn fleet apply`
 With --json, print it in the API's format."""
 
 _TIMEOUT = 600.0  # seconds; 100,000 VMs take a while
+_MOST_ROWS = 100  # for each of added, changed and removed
 _NOUNS: Mapping[str, str] = {"hosts": "host", "groups": "group", "vms": "VM"}
+#: The effects of a fleet change, with their color and their infinitive.
+_VERBS: Mapping[str, tuple[Style, str]] = {
+    "added": ("green", "add"),
+    "changed": ("yellow", "change"),
+    "removed": ("red", "remove"),
+}
+
+_CHANGES = ("CHANGE", "KIND", Column(title="NAME", is_fixed=True), "FIELDS")
 
 _HOSTS = ("HOST", "VMS")
 _GROUPS = ("GROUP", "KIND", "VMS", "EVENTS", "LAST POLL", "SETTINGS")
@@ -68,7 +92,7 @@ def register(subcommands: Subcommands) -> None:
     commands = add_noun(
         subcommands,
         "fleet",
-        summary="write, check, apply, show or export the fleet",
+        summary="write, check, compare, apply, show or export the fleet",
         example="forewarn fleet apply fleet.toml",
     )
     fleet_file.register(commands)
@@ -85,7 +109,20 @@ def register(subcommands: Subcommands) -> None:
                 switch=True,
                 help="allow removing more than a tenth of the VMs",
             ),
+            DRY_RUN,
+            YES,
         ),
+        formats=FORMATS,
+    )
+    fleet_file.add_file(parser)
+    parser = add_command(
+        commands,
+        "diff",
+        _diff,
+        summary="show what applying a fleet file would change",
+        description=_DIFF,
+        example="forewarn fleet diff fleet.toml",
+        formats=FORMATS,
     )
     fleet_file.add_file(parser)
     add_command(
@@ -112,18 +149,107 @@ def register(subcommands: Subcommands) -> None:
 
 def _apply(args: argparse.Namespace) -> int:
     file: str = args.file
-    fleet = fleet_file.read_tables(file)
-    api = api_of(args)
-    path = "/v1/fleet?remove=true" if args.remove else "/v1/fleet"
+    fleet, api = fleet_file.read_tables(file), api_of(args)
+    query = [("remove", "true")] if args.remove else []
+    if args.dry_run or not args.yes:
+        plan = _put(api, file, fleet, [*query, ("dry_run", "true")])
+        if args.dry_run:
+            return _write_plan(args, plan)
+        gone = object_from(plan).part("removed").names("vms")
+        if gone:
+            what = f"remove {count(len(gone), 'VM')} ({join_names(gone)})"
+            confirm(args, api, f"{what} from the fleet")
+    plain = _put(api, file, fleet, query)
+    return write_response(args, plain, _difference_lines(plain), _names(plain))
+
+
+def _diff(args: argparse.Namespace) -> int:
+    """Print what `apply` would change; return 1 if it would change something."""
     try:
-        with progress(f"applying {file}"):
-            plain = api.request("PUT", path, fleet, timeout=_TIMEOUT)
+        fleet, api = fleet_file.read_tables(args.file), api_of(args)
+        query = [("remove", "true"), ("dry_run", "true")]
+        plan = _put(api, args.file, fleet, query)
+    except ForewarnError as error:
+        raise WrongUsage(str(error)) from error
+    _write_plan(args, plan)
+    return 1 if any(_names(plan)) else 0
+
+
+def _put(
+    api: ControlApi,
+    file: str,
+    fleet: Mapping[str, object],
+    query: Sequence[tuple[str, str]],
+) -> object:
+    """Send the fleet in `file`; errors name the file."""
+    path = f"/v1/fleet?{urlencode(query)}" if query else "/v1/fleet"
+    what = "comparing" if ("dry_run", "true") in query else "applying"
+    try:
+        with progress(f"{what} {file}"):
+            return api.request("PUT", path, fleet, timeout=_TIMEOUT)
     except Refused as refusal:
         place, separator, rest = str(refusal).partition("fleet: ")
         if place or not separator:
             raise
         raise Refused(f"{file}: {rest}", refusal.status) from refusal
-    return write_response(args, plain, _difference_lines(plain))
+
+
+def _names(plain: object) -> Iterator[str]:
+    """Yield the names of everything that a fleet change affects."""
+    for verb in _VERBS:
+        for noun in _NOUNS:
+            yield from object_from(plain).part(verb).names(noun)
+
+
+def _write_plan(args: argparse.Namespace, plan: object) -> int:
+    """Print what a fleet change would do."""
+    return write_response(args, plan, _plan_lines(args, plan), _names(plan))
+
+
+def _plan_lines(args: argparse.Namespace, plain: object) -> Iterator[str]:
+    plan = object_from(plain)
+    fields = {
+        (change.text("kind"), change.text("name")): "; ".join(_changed_fields(change))
+        for change in plan.parts("changes")
+    }
+    rows: list[Sequence[str]] = []
+    summary = []
+    for verb, (style, infinitive) in _VERBS.items():
+        names = [
+            (noun, name)
+            for key, noun in _NOUNS.items()
+            for name in plan.part(verb).names(key)
+        ]
+        rows += [
+            (Styled(verb, style), noun, name, fields.get((noun.lower(), name), ""))
+            for noun, name in names[:_MOST_ROWS]
+        ]
+        if len(names) > _MOST_ROWS:
+            rest = f"and {len(names) - _MOST_ROWS:,} more; for all, add -o json"
+            rows.append((Styled(verb, style), "", "...", rest))
+        if names:
+            summary.append(f"{infinitive} {len(names):,}")
+    if not rows:
+        yield "no changes"
+        return
+    yield table(_CHANGES, rows, args)
+    yield f"would {', '.join(summary)}"
+    for warning in plan.names("warnings"):
+        write_error(f"warning: {warning}")
+
+
+def _changed_fields(change: JsonObject) -> Iterator[str]:
+    for item in change.parts("fields"):
+        old, new = (_value(item.plain.get(key)) for key in ("old", "new"))
+        yield f"{item.text('field')}: {old} -> {new}"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _difference_lines(plain: object) -> Iterator[str]:
@@ -231,6 +357,11 @@ def _enabled_state(group: JsonObject, now: datetime) -> str:
     return Styled("disabled", "yellow")
 
 
+def vm_table(vms: Sequence[JsonObject], args: argparse.Namespace) -> str:
+    """Format VMs as a table."""
+    return table(_VMS, [_vm_row(vm) for vm in vms], args)
+
+
 def _vm_row(vm: JsonObject) -> tuple[str, ...]:
     return (
         vm.text("name") or "",
@@ -240,11 +371,12 @@ def _vm_row(vm: JsonObject) -> tuple[str, ...]:
         vm.text("fault_domain") or "",
         vm.text("zone") or "",
         ", ".join(vm.names("addresses")),
-        ", ".join(_vm_settings(vm)),
+        ", ".join(vm_settings(vm)),
     )
 
 
-def _vm_settings(vm: JsonObject) -> Iterator[str]:
+def vm_settings(vm: JsonObject) -> Iterator[str]:
+    """Yield the settings of a VM that differ from their defaults."""
     yield from (flag for flag in ("spot", "paas") if vm.plain.get(flag))
     yield from _eviction(vm)
     os = vm.text("os")

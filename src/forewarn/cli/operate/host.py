@@ -1,13 +1,18 @@
-"""`forewarn host`: maintain a host or report its degradation, failure or recovery."""
+"""`forewarn host`: list and maintain hosts, and report failures and recoveries."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from forewarn.cli.api import ControlApi, api_of, segment
-from forewarn.cli.operate import announce
+from forewarn.cli.batch import distinct, merged, run_each
+from forewarn.cli.confirmation import confirm
+from forewarn.cli.operate import announce, inventory
 from forewarn.cli.options import (
+    DRY_RUN,
+    YES,
     Option,
     Subcommands,
     add_argument,
@@ -19,6 +24,7 @@ from forewarn.cli.responses import MaintenanceResponse, maintenances_from
 from forewarn.cli.values import one_of, read_time_or_duration
 from forewarn.core.lifecycle.operations import HOST_TYPES
 from forewarn.errors import WrongUsage
+from forewarn.formats import join_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +68,7 @@ _COMMANDS: Mapping[str, _Command] = {
             announce.LIVE_MIGRATION,
             announce.REASON,
             *announce.EMERGENCY,
+            YES,
         ),
     ),
     "degraded": _Command(
@@ -82,7 +89,7 @@ _COMMANDS: Mapping[str, _Command] = {
         " are canceled, and its VMs are notified. The failure ends when you run"
         " `forewarn host recovered`, or after --duration.",
         example="forewarn host failed host-a --reason 'power supply'",
-        options=(announce.DURATION, announce.DESCRIPTION, announce.REASON),
+        options=(announce.DURATION, announce.DESCRIPTION, announce.REASON, YES),
     ),
     "recovered": _Command(
         summary="report that a host has recovered",
@@ -95,13 +102,14 @@ _COMMANDS: Mapping[str, _Command] = {
 
 
 def register(subcommands: Subcommands) -> None:
-    """Add `host maintain`, `degraded`, `failed` and `recovered`."""
+    """Add `host list`, `show`, `maintain`, `degraded`, `failed` and `recovered`."""
     commands = add_noun(
         subcommands,
         "host",
-        summary="manage host maintenance and failures",
+        summary="list hosts, and manage their maintenance and failures",
         example="forewarn host maintain host-a",
     )
+    inventory.register_hosts(commands)
     for name, command in _COMMANDS.items():
         parser = add_command(
             commands,
@@ -110,29 +118,60 @@ def register(subcommands: Subcommands) -> None:
             summary=command.summary,
             description=command.description,
             example=command.example,
-            options=command.options,
+            options=(*command.options, DRY_RUN),
+            formats=announce.FORMATS,
         )
         add_argument(
-            parser, "name", metavar="NAME", help="name of the host", names="hosts"
+            parser,
+            "name",
+            metavar="NAME",
+            help="names of the hosts",
+            nargs="+",
+            names="hosts",
         )
 
 
 def _report(args: argparse.Namespace) -> int:
-    api = api_of(args)
-    path = f"/v1/hosts/{segment(args.name)}/{args.host_command}"
-    status, plain = api.send("POST", path, _body(args, api))
-    return write_response(args, plain, _lines(plain, status == 201, args, api))
+    api, names = api_of(args), distinct(args.name)
+    body = _body(args, api)
+
+    def report(name: str, *, dry_run: bool | None = None) -> tuple[int, object]:
+        path = f"/v1/hosts/{segment(name)}/{args.host_command}"
+        return announce.post(api, path, body, dry_run=dry_run)
+
+    _confirm(args, api, names)
+    if args.dry_run:
+        plain = merged([report(name, dry_run=True)[1] for name in names])
+        return write_response(args, plain, announce.dry_run_lines(plain, api))
+    batch = run_each(names, report, partial(report, dry_run=True))
+    plain = merged([response for _, response in batch.results])
+    lines = _lines(args, api, [*zip(names, batch.results, strict=False)])
+    return batch.finish(write_response(args, plain, lines, announce.ids_of(plain)))
+
+
+def _confirm(args: argparse.Namespace, api: ControlApi, names: Sequence[str]) -> None:
+    hosts = join_names(names)
+    if args.host_command == "failed":
+        what = "cancels maintenance scheduled there and notifies the VMs"
+        confirm(args, api, f"report that {hosts} failed, which {what}")
+    if args.host_command == "maintain":
+        announce.confirm_emergency(args, api, hosts)
 
 
 def _lines(
-    plain: object, is_announced: bool, args: argparse.Namespace, api: ControlApi
+    args: argparse.Namespace,
+    api: ControlApi,
+    results: Sequence[tuple[str, tuple[int, object]]],
 ) -> Iterator[str]:
-    if is_announced:
-        yield from announce.announcement_lines(plain, api)
-        return
-    maintenances, now = maintenances_from(plain), api.now()
-    for line in _unannounced(args.host_command, args.name, maintenances, now):
-        yield paragraph(line)
+    now = api.now()
+    announced = merged([plain for _, (status, plain) in results if status == 201])
+    if announced:
+        yield from announce.announcement_lines(announced, api)
+    for name, (status, plain) in results:
+        if status != 201:
+            maintenances = maintenances_from(plain)
+            for line in _unannounced(args.host_command, name, maintenances, now):
+                yield paragraph(line)
 
 
 def _body(args: argparse.Namespace, api: ControlApi) -> dict[str, object]:

@@ -1,14 +1,19 @@
-"""`forewarn vm`: restart, redeploy, reimage, evict, delete or start a VM."""
+"""`forewarn vm`: list, restart, redeploy, reimage, evict, delete or start VMs."""
 
 import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from forewarn.cli.api import ControlApi, api_of, segment
-from forewarn.cli.operate import announce
+from forewarn.cli.batch import distinct, merged, run_each
+from forewarn.cli.confirmation import confirm
+from forewarn.cli.operate import announce, inventory
 from forewarn.cli.operate.announce import announced_lines, next_steps
 from forewarn.cli.options import (
+    DRY_RUN,
+    YES,
     Option,
     Subcommands,
     add_argument,
@@ -23,6 +28,7 @@ from forewarn.cli.responses import (
     object_from,
 )
 from forewarn.errors import Refused
+from forewarn.formats import count, join_names
 
 _DETAILS = (announce.DURATION, announce.DESCRIPTION, announce.REASON)
 
@@ -41,7 +47,7 @@ class _Operation:
 
 _OPERATIONS: Mapping[str, _Operation] = {
     "restart": _Operation(
-        summary="restart a VM, as if its user had requested it",
+        summary="restart VMs, as if their users had requested it",
         description="Restart a VM, as if its user had requested it. Its group gets 15"
         " minutes' notice and can approve the restart early. The VM restarts"
         " immediately if Scheduled Events is disabled for its group, or if the group"
@@ -50,7 +56,7 @@ _OPERATIONS: Mapping[str, _Operation] = {
         plural="restarts",
     ),
     "redeploy": _Operation(
-        summary="move a VM to another host, as if its user had requested it",
+        summary="move VMs to other hosts, as if their users had requested it",
         description="Move a VM to another host, as if its user had requested it. Its"
         " group gets 10 minutes' notice and can approve the move early. The VM moves"
         " immediately if Scheduled Events is disabled for its group, or if the group"
@@ -59,7 +65,7 @@ _OPERATIONS: Mapping[str, _Operation] = {
         plural="redeployments",
     ),
     "reimage": _Operation(
-        summary="reimage a VM, which also reboots it",
+        summary="reimage VMs, which also reboots them",
         description="Reimage a VM, which also reboots it. Its group gets 15 minutes'"
         " notice and can approve the operation early. The VM is reimaged immediately"
         " if Scheduled Events is disabled for its group, unless --source is"
@@ -69,7 +75,7 @@ _OPERATIONS: Mapping[str, _Operation] = {
         options=(announce.source_option("user"),),
     ),
     "evict": _Operation(
-        summary="evict a spot VM",
+        summary="evict spot VMs",
         description="Evict a spot VM. Its group gets 30 seconds' notice. The VM then"
         ' leaves the fleet. With eviction_policy = "deallocate", it stays in the fleet'
         " and is deallocated until you run `forewarn vm start`.",
@@ -78,7 +84,7 @@ _OPERATIONS: Mapping[str, _Operation] = {
         example="batch_0",
     ),
     "delete": _Operation(
-        summary="delete a VM and remove it from the fleet",
+        summary="delete VMs and remove them from the fleet",
         description="Delete a VM and remove it from the fleet. If its scale set uses"
         " terminate notifications, the VM gets that notice first, unless it is a spot"
         " VM. Otherwise, the VM is deleted immediately.",
@@ -90,21 +96,22 @@ _OPERATIONS: Mapping[str, _Operation] = {
 
 
 _START = """\
-Mark a deallocated VM as running again. It can then be restarted, redeployed or
-evicted, and is affected by maintenance on its host. This command does not start
-the VM; use your hypervisor to do that. If the VM is not deallocated, the command
-has no effect."""
+Mark deallocated VMs as running again. They can then be restarted, redeployed or
+evicted, and are affected by maintenance on their hosts. This command does not
+start VMs; use your hypervisor to do that. It has no effect on other VMs."""
 
 
 def register(subcommands: Subcommands) -> None:
-    """Add `vm restart`, `redeploy`, `reimage`, `evict`, `delete` and `start`."""
+    """Add `vm list`, `show`, `restart`, `redeploy`, and the other operations."""
     commands = add_noun(
         subcommands,
         "vm",
-        summary="restart, redeploy, reimage, evict, delete or start a VM",
+        summary="list, restart, redeploy, reimage, evict, delete or start VMs",
         example="forewarn vm restart web-0",
     )
+    inventory.register_vms(commands)
     for name, operation in _OPERATIONS.items():
+        is_final = name == "delete"
         parser = add_command(
             commands,
             name,
@@ -112,31 +119,71 @@ def register(subcommands: Subcommands) -> None:
             summary=operation.summary,
             description=operation.description,
             example=f"forewarn vm {name} {operation.example}",
-            options=(announce.TIMES, *_DETAILS, *operation.options),
+            options=(
+                announce.TIMES,
+                *_DETAILS,
+                *operation.options,
+                DRY_RUN,
+                *([YES] if is_final else []),
+            ),
+            formats=announce.FORMATS,
         )
-        add_argument(parser, "name", metavar="NAME", help="name of the VM", names="vms")
+        _add_names(parser)
     parser = add_command(
         commands,
         "start",
         _start,
-        summary="mark a deallocated VM as running again",
+        summary="mark deallocated VMs as running again",
         description=_START,
         example="forewarn vm start batch_0",
+        options=(DRY_RUN,),
+        formats=announce.FORMATS,
     )
-    add_argument(parser, "name", metavar="NAME", help="name of the VM", names="vms")
+    _add_names(parser)
+
+
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    add_argument(
+        parser, "name", metavar="NAME", help="names of the VMs", nargs="+", names="vms"
+    )
 
 
 def _start(args: argparse.Namespace) -> int:
-    plain = api_of(args).request("POST", f"/v1/vms/{segment(args.name)}/start")
-    name = object_from(plain).text("name")
-    return write_response(args, plain, [paragraph(f"{name} is marked as running")])
+    api, names = api_of(args), distinct(args.name)
+
+    def start(name: str, *, dry_run: bool | None = None) -> object:
+        path = f"/v1/vms/{segment(name)}/start"
+        return announce.post(api, path, None, dry_run=dry_run)[1]
+
+    if args.dry_run:
+        plain = merged([start(name, dry_run=True) for name in names])
+        return write_response(args, plain, announce.dry_run_lines(plain, api))
+    batch = run_each(names, start, partial(start, dry_run=True))
+    vms = [object_from(plain).text("name") or "" for plain in batch.results]
+    lines = [paragraph(f"{vm} is marked as running") for vm in vms]
+    plains = [*batch.results]
+    shown = plains[0] if len(names) == 1 else plains
+    return batch.finish(write_response(args, shown, lines, vms))
 
 
 def _operate(args: argparse.Namespace) -> int:
-    api = api_of(args)
-    path = f"/v1/vms/{segment(args.name)}/{args.vm_command}"
-    plain = api.request("POST", path, announce.body_of(args))
-    return write_response(args, plain, _lines(plain, args, api))
+    api, names = api_of(args), distinct(args.name)
+    operation, body = args.vm_command, announce.body_of(args)
+
+    def operate(name: str, *, dry_run: bool | None = None) -> object:
+        path = f"/v1/vms/{segment(name)}/{operation}"
+        return announce.post(api, path, body, dry_run=dry_run)[1]
+
+    if operation == "delete":
+        confirm(args, api, f"delete {count(len(names), 'VM')} ({join_names(names)})")
+    if args.dry_run:
+        plain = merged([operate(name, dry_run=True) for name in names])
+        lines = announce.dry_run_lines(plain, api)
+        return write_response(args, plain, lines)
+    batch = run_each(names, operate, partial(operate, dry_run=True))
+    plain = merged(batch.results)
+    lines = _lines(plain, args, api)
+    return batch.finish(write_response(args, plain, lines, announce.ids_of(plain)))
 
 
 def _lines(plain: object, args: argparse.Namespace, api: ControlApi) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from forewarn.cli.api import api_of
+from forewarn.cli.batch import naming_options
 from forewarn.cli.options import Subcommands, add_argument, add_command, add_noun
 from forewarn.cli.output import format_time, write_response
 from forewarn.cli.responses import object_from
@@ -63,7 +64,8 @@ def _advance(args: argparse.Namespace) -> int:
         {"seconds": to} if isinstance(to, int) else {"to": to.isoformat()}
     )
     api = api_of(args)
-    plain = api.request("POST", "/v1/clock/advance", body, timeout=_TIMEOUT)
+    with naming_options({"seconds": "DURATION", "to": "TIME"}):
+        plain = api.request("POST", "/v1/clock/advance", body, timeout=_TIMEOUT)
     return write_response(args, plain, _lines(plain))
 
 

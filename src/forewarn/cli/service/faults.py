@@ -3,19 +3,27 @@
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 
-from forewarn.cli.api import api_of, segment
+from forewarn.cli.api import ControlApi, api_of, segment
+from forewarn.cli.batch import distinct, naming_options, run_each
 from forewarn.cli.options import (
+    FORMATS,
     Option,
     Subcommands,
     add_argument,
     add_command,
     add_noun,
 )
-from forewarn.cli.output import table, write_response
+from forewarn.cli.output import Column, table, write_response
 from forewarn.cli.responses import JsonObject, object_from
-from forewarn.cli.values import one_of, read_fraction, read_number, read_real_duration
+from forewarn.cli.values import (
+    one_of,
+    read_duration,
+    read_fraction,
+    read_number,
+    read_real_duration,
+)
 from forewarn.core.faults import FaultKind, FaultOn
-from forewarn.errors import Misunderstood
+from forewarn.errors import Misunderstood, Refused
 from forewarn.formats import count, format_duration, join_names
 
 _ADD = """\
@@ -27,7 +35,8 @@ fault kinds are:
 All durations are in real time, regardless of the service's clock."""
 
 _CLEAR = """\
-Clear one fault or all faults. Stopping the service also clears all faults."""
+Clear some faults, or all if no ID is specified. Stopping the service also clears
+all faults."""
 
 #: API field names, keyed by option name.
 _FIELDS: Mapping[str, str] = {
@@ -39,6 +48,18 @@ _FIELDS: Mapping[str, str] = {
     "delay": "delay_seconds",
     "retry_after": "retry_after_seconds",
 }
+#: The options that set fields of the API, for error messages.
+_FLAGS: Mapping[str, str] = {
+    field: f"--{option.replace('_', '-')}" for option, field in _FIELDS.items()
+}
+_COLUMNS = (
+    "ID",
+    "KIND",
+    "ON",
+    "VMS",
+    "UNTIL",
+    Column(title="SET BY", is_wide=True),
+)
 _OPTIONS = (
     Option(
         flag="--vm",
@@ -85,10 +106,10 @@ _OPTIONS = (
     ),
     Option(
         flag="--retry-after",
-        metavar="SECONDS",
-        read=read_number,
-        help="Retry-After value for the `429` and `503` kinds",
-        shown_default="1",
+        metavar="DURATION",
+        read=read_duration,
+        help="Retry-After value for the `429` and `503` kinds, in whole seconds",
+        shown_default="1s",
     ),
 )
 
@@ -124,12 +145,13 @@ def register(subcommands: Subcommands) -> None:
         summary="list active faults",
         description="List the active faults with their kinds, VMs and limits.",
         example="forewarn faults list",
+        formats=FORMATS,
     )
     clearing = add_command(
         commands,
         "clear",
         _clear,
-        summary="clear one fault or all faults",
+        summary="clear some or all faults",
         description=_CLEAR,
         example="forewarn faults clear",
     )
@@ -137,8 +159,8 @@ def register(subcommands: Subcommands) -> None:
         clearing,
         "id",
         metavar="ID",
-        nargs="?",
-        help="ID of the fault; omit it to clear all faults",
+        nargs="*",
+        help="IDs of the faults; omit them to clear all faults",
         names="faults",
     )
 
@@ -152,8 +174,12 @@ def _kinds() -> Iterator[str]:
 def _add_fault(args: argparse.Namespace) -> int:
     fields = {name: getattr(args, option) for option, name in _FIELDS.items()}
     body = {name: value for name, value in fields.items() if value is not None}
-    plain = api_of(args).request("POST", "/v1/faults", {"kind": args.kind, **body})
-    return write_response(args, plain, _describe(plain))
+    if args.vm is not None:
+        body["vms"] = distinct(args.vm)
+    with naming_options(_FLAGS):
+        plain = api_of(args).request("POST", "/v1/faults", {"kind": args.kind, **body})
+    names = [object_from(plain).text("id")]
+    return write_response(args, plain, _describe(plain), names)
 
 
 def _describe(plain: object) -> Iterator[str]:
@@ -169,20 +195,38 @@ def _describe(plain: object) -> Iterator[str]:
 
 def _list_faults(args: argparse.Namespace) -> int:
     items = [*api_of(args).items("/v1/faults")]
-    return write_response(args, items, _lines(items))
+    names = (object_from(item).text("id") for item in items)
+    return write_response(args, items, _lines(args, items), names)
 
 
-def _lines(faults: Sequence[object]) -> Iterator[str]:
-    header = ("ID", "KIND", "ON", "VMS", "UNTIL", "SET BY")
+def _lines(args: argparse.Namespace, faults: Sequence[object]) -> Iterator[str]:
     rows = [_row(object_from(fault)) for fault in faults]
-    yield table(header, rows) if rows else "No active faults."
+    yield table(_COLUMNS, rows, args) if rows else "No active faults."
 
 
 def _clear(args: argparse.Namespace) -> int:
-    path = "/v1/faults" if args.id is None else f"/v1/faults/{segment(args.id)}"
-    api_of(args).request("DELETE", path)
-    what = "all faults" if args.id is None else f"fault {args.id}"
-    return write_response(args, {"cleared": args.id or "all"}, [f"Cleared {what}."])
+    api, ids = api_of(args), distinct(args.id)
+    if not ids:
+        api.request("DELETE", "/v1/faults")
+        return write_response(args, {"cleared": "all"}, ["Cleared all faults."])
+    known = _known(api) if len(ids) > 1 else ()
+
+    def check(fault: str) -> None:
+        if fault not in known:
+            raise Refused(f"fault {fault} not found", 404)
+
+    def clear(fault: str) -> str:
+        api.request("DELETE", f"/v1/faults/{segment(fault)}")
+        return fault
+
+    batch = run_each(ids, clear, check)
+    lines = [f"Cleared fault {fault}." for fault in batch.results]
+    plain = {"cleared": batch.results[0] if len(ids) == 1 else [*batch.results]}
+    return batch.finish(write_response(args, plain, lines))
+
+
+def _known(api: ControlApi) -> Sequence[str | None]:
+    return [object_from(item).text("id") for item in api.items("/v1/faults")]
 
 
 def _row(fault: JsonObject) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from forewarn.cli.api import api_of
 from forewarn.cli.options import (
+    FORMATS,
     JSON,
     Option,
     Subcommands,
@@ -15,6 +16,8 @@ from forewarn.cli.options import (
     add_noun,
 )
 from forewarn.cli.output import (
+    Column,
+    Styled,
     format_duration,
     format_time,
     table,
@@ -36,6 +39,16 @@ _TEST = """\
 Send an event of type dev.forewarn.Test to a webhook. The command sends the event
 directly, without using the service, and signs it if you specify --secret. The
 exit code is 0 if the webhook returns a 2xx status."""
+
+_COLUMNS = (
+    "NAME",
+    Column(title="KIND", is_wide=True),
+    Column(title="POSITION", is_wide=True),
+    "BEHIND",
+    "STATE",
+    "LAST SUCCESS",
+    "ERROR",
+)
 
 _SECRET = Option(
     flag="--secret",
@@ -61,6 +74,7 @@ def register(subcommands: Subcommands) -> None:
         description="List each notification target with its journal position, its"
         " backlog and its last error.",
         example="forewarn notify list",
+        formats=FORMATS,
     )
     parser = add_command(
         commands,
@@ -80,14 +94,14 @@ def register(subcommands: Subcommands) -> None:
 
 def _list_targets(args: argparse.Namespace) -> int:
     items = [*api_of(args).items("/v1/notifiers")]
-    return write_response(args, items, _lines(items))
+    names = (object_from(item).text("name") for item in items)
+    return write_response(args, items, _lines(args, items), names)
 
 
-def _lines(targets: Sequence[object]) -> Iterator[str]:
-    header = ("NAME", "KIND", "POSITION", "BEHIND", "STATE", "LAST SUCCESS", "ERROR")
+def _lines(args: argparse.Namespace, targets: Sequence[object]) -> Iterator[str]:
     rows = [_row(object_from(target)) for target in targets]
     nothing = "No notification targets; add one with `forewarn serve --webhook URL`."
-    yield table(header, rows) if rows else nothing
+    yield table(_COLUMNS, rows, args) if rows else nothing
 
 
 def _row(target: JsonObject) -> tuple[str, ...]:
@@ -110,7 +124,8 @@ def _behind(target: JsonObject) -> str:
 
 def _state(target: JsonObject) -> str:
     following = format_time(target.time("next_attempt"))
-    return f"{target.text('state')}{f' until {following}' if following else ''}"
+    state = f"{target.text('state')}{f' until {following}' if following else ''}"
+    return Styled(state, "yellow") if target.number("failures") else state
 
 
 def _error(target: JsonObject) -> str:

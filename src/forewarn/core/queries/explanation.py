@@ -145,16 +145,20 @@ def explain(
 
 
 def explain_preview(
-    slice_: Slice, maintenance: Maintenance, now: datetime, rules: Rules
+    slice_: Slice,
+    maintenance: Maintenance,
+    now: datetime,
+    rules: Rules,
+    group: str | None = None,
 ) -> Explanation:
     """Explain `maintenance` as if it had been announced, which results in `slice_`.
 
     The waits include, for each group, the operation that runs before `maintenance`,
-    even if `maintenance` is due.
+    even if `maintenance` is due. If `group` is given, other groups are hidden.
     """
-    explanation = explain(slice_, maintenance, now, rules)
-    summary = _preview_summary(maintenance, now)
-    ahead = _fold(_ahead(slice_, maintenance, now))
+    explanation = explain(slice_, maintenance, now, rules, group)
+    summary = _preview_summary(shown_maintenance(maintenance, group), now)
+    ahead = _fold(_ahead(slice_, maintenance, now, group))
     if maintenance.phase is not Phase.SCHEDULED or not ahead:
         return replace(explanation, summary=summary)
     waits = (*explanation.waits, *ahead)
@@ -532,11 +536,13 @@ def _preview_summary(maintenance: Maintenance, now: datetime) -> str:
     return f"{subject} would be announced with NotBefore {not_before}."
 
 
-def _ahead(slice_: Slice, maintenance: Maintenance, now: datetime) -> Iterator[_Draft]:
+def _ahead(
+    slice_: Slice, maintenance: Maintenance, now: datetime, group: str | None
+) -> Iterator[_Draft]:
     for blocker in policy.blockers_ahead(slice_, maintenance, now):
         first = blocker.held_by
-        if first is not None:
-            yield _will_wait(blocker.group, first)
+        if first is not None and group in (None, blocker.group):
+            yield _will_wait(blocker.group, shown_maintenance(first, group))
 
 
 def _will_wait(group: str, first: Maintenance) -> _Draft:

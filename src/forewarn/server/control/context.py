@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from fastapi import Depends, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -22,6 +22,7 @@ from forewarn.engine.engine import Engine
 from forewarn.engine.fleet import FleetCommands
 from forewarn.engine.idempotency import IdempotencyKey
 from forewarn.engine.operations import Operations
+from forewarn.engine.queries import DryRun
 from forewarn.engine.readers.notifications import Notifications
 from forewarn.engine.sessions import Sessions
 from forewarn.engine.timers import ClockAdvance
@@ -31,12 +32,18 @@ from forewarn.ports import Snapshot
 from forewarn.server.control.auth.sign_in_links import SignInLinks
 from forewarn.server.control.auth.token_limits import TokenLimits
 from forewarn.server.control.auth.work_slots import WorkSlots
+from forewarn.server.control.models import dry_run_view
 from forewarn.server.metadata.faults.plane import InstrumentedPlane
 from forewarn.server.metrics.sources import MetricSources
 
 _T = TypeVar("_T")
+
+#: What an endpoint returns.
+Result: TypeAlias = Json | Response
+
 _MAX_KEY = 255  # characters
 _MAX_NAMES = 32  # names in a body's object; no model has this many
+_DRY_RUN = "dry_run"  # query parameter of requests that support it
 _SMALL = 16 * 1024  # bytes that are parsed or hashed on the event loop
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="maximum number of items")]
@@ -81,6 +88,9 @@ def get_caller(request: Request) -> TokenHolder:
 
 
 async def _get_caller(request: Request) -> TokenHolder:
+    if request.method != "GET" and _DRY_RUN in request.query_params:
+        where = f"{request.method} {request.url.path}"
+        raise HTTPException(422, f"{where} has no dry run; nothing was changed")
     return get_caller(request)
 
 
@@ -91,6 +101,7 @@ class WriteRequest:
     holder: TokenHolder
     key: str | None  # None without an Idempotency-Key
     digest: str  # empty without an Idempotency-Key
+    is_dry_run: bool = False
 
     @property
     def by(self) -> str:
@@ -123,25 +134,57 @@ class WriteRequest:
         command: Callable[..., _T],
         view: Callable[[_T], Json],
         status: int = 200,
-    ) -> Json:
-        """Run an engine command for the caller; return a view of the result."""
+    ) -> Result:
+        """Run an engine command for the caller; return a view of the result.
+
+        For a dry run, return a view of what the command would do.
+        """
+        if self.is_dry_run:
+            return self.dry_run(command)
         once: IdempotencyKey[_T] | None
         once = self.idempotency_key(status, lambda result, snapshot: view(result))
         return view(command(by=self.by, once=once))
 
+    def dry_run(self, command: Callable[..., object]) -> Response:
+        """Run an engine command and undo it; return what it would do."""
+        trial = DryRun[object](group=self.holder.group)
+        trial.run(command, by=self.by)
+        return json_response(dry_run_view(trial), 200)
+
+
+_IdempotencyHeader = Annotated[
+    str | None,
+    Header(
+        description="key for safe retries: if the same request is repeated with"
+        " this key within 24 hours, it is carried out only once and returns the"
+        " same response"
+    ),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": _MAX_KEY}),
+]
+
 
 async def _write_request(
     request: Request,
-    holder: Annotated[TokenHolder, Depends(_get_caller)],
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            description="key for safe retries: if the same request is repeated with"
-            " this key within 24 hours, it is carried out only once and returns the"
-            " same response"
+    idempotency_key: _IdempotencyHeader = None,
+    dry_run: Annotated[
+        bool,
+        Query(
+            description="show what the request would do, or why it would be refused,"
+            " but change nothing; the idempotency key is ignored"
         ),
-        WithJsonSchema({"type": "string", "minLength": 1, "maxLength": _MAX_KEY}),
-    ] = None,
+    ] = False,
+) -> WriteRequest:
+    """Collect what `_final_request` does, and whether this is a dry run."""
+    holder = get_caller(request)
+    if dry_run:
+        return WriteRequest(holder=holder, key=None, digest="", is_dry_run=True)
+    return await _final_request(request, holder, idempotency_key)
+
+
+async def _final_request(
+    request: Request,
+    holder: Annotated[TokenHolder, Depends(_get_caller)],
+    idempotency_key: _IdempotencyHeader = None,
 ) -> WriteRequest:
     """Collect the caller, the idempotency key, and a digest of the request."""
     if idempotency_key is not None and not 0 < len(idempotency_key) <= _MAX_KEY:
@@ -164,6 +207,7 @@ async def _raw_body(request: Request) -> bytes:
 ServicesDep = Annotated[Services, Depends(_get_services)]
 Caller = Annotated[TokenHolder, Depends(_get_caller)]
 Write = Annotated[WriteRequest, Depends(_write_request)]
+FinalWrite = Annotated[WriteRequest, Depends(_final_request)]  # has no dry run
 Body = Annotated[bytes, Depends(_raw_body)]  # parsed outside the event loop
 
 

@@ -4,16 +4,18 @@ A response model describes a view's result but is not applied to it; the tests c
 every response with its model. Core dataclasses are returned unchanged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address
+from itertools import islice
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    RootModel,
     StrictBool,
     StrictInt,
     StrictStr,
@@ -21,19 +23,25 @@ from pydantic import (
 )
 
 from forewarn.configfile.values import read_choice
+from forewarn.core import fleet_file
 from forewarn.core.faults import FaultKind, FaultOn
 from forewarn.core.fleet import (
     NAME,
+    VM,
     AutoApproval,
     Enabling,
     EvictionPolicy,
+    Group,
     GroupKind,
+    Host,
     OperatingSystem,
 )
 from forewarn.core.lifecycle.announcements import Order
 from forewarn.core.lifecycle.commands import PossibleCommand
 from forewarn.core.lifecycle.facts import Fact, Sight
+from forewarn.core.lifecycle.fleet_changes import Difference
 from forewarn.core.lifecycle.model import Cause, Maintenance, Phase, Via
+from forewarn.core.queries.effects import Effect
 from forewarn.core.queries.explanation import WaitReason
 from forewarn.core.queries.fleet_checks import FleetFinding
 from forewarn.core.queries.views import (
@@ -42,11 +50,16 @@ from forewarn.core.queries.views import (
     maintenance_view,
     seen_by_nobody,
 )
+from forewarn.core.queries.visibility import shown_maintenance
 from forewarn.core.tokens import Role
 from forewarn.engine.fleet import FleetApplied
+from forewarn.engine.queries import DryRun
 from forewarn.errors import InvalidInput
 from forewarn.protocol.types import EventSource, EventStatus, EventType
 from forewarn.server.metadata.limits import MetadataLimit
+
+#: The maximum number of changed hosts, groups and VMs whose changed fields are shown.
+MOST_CHANGES = 1_000
 
 _MAX_SECONDS = 10**12  # no meaningful number of seconds is larger
 
@@ -234,6 +247,19 @@ def preview_view(maintenance: Maintenance) -> Json:
     return {**maintenance_view(maintenance), "id": None, "guid": None, "events": events}
 
 
+def dry_run_view(trial: DryRun[Any]) -> Json:
+    """Return what a command would do as JSON."""
+    shown = [
+        shown_maintenance(preview.maintenance, trial.group)
+        for preview in trial.previews
+    ]
+    return {
+        "maintenances": [*map(preview_view, shown)],
+        "explained": [preview.explanation for preview in trial.previews],
+        "effects": trial.effects,
+    }
+
+
 def applied_view(applied: FleetApplied) -> Json:
     """Return the effect of a fleet change as JSON."""
     nouns = ("hosts", "groups", "vms")
@@ -245,7 +271,31 @@ def applied_view(applied: FleetApplied) -> Json:
         for old, new in getattr(applied.difference, noun):
             effect = "added" if old is None else "changed" if new else "removed"
             effects[effect][noun].append((new or old).name)
-    return {**effects, "warnings": applied.warnings}
+    changes = [*islice(_changes(applied.difference), MOST_CHANGES)]
+    return {**effects, "changes": changes, "warnings": applied.warnings}
+
+
+def _changes(difference: Difference) -> Iterator[Json]:
+    """Yield each changed host, group and VM with the fields that change."""
+    for old, new in (*difference.hosts, *difference.groups, *difference.vms):
+        if old is None or new is None:
+            continue
+        before, after = _table(old), _table(new)
+        fields = [
+            {"field": key, "old": before[key], "new": value}
+            for key, value in after.items()
+            if before[key] != value
+        ]
+        kind = type(new).__name__.lower()
+        yield {"kind": kind, "name": new.name, "fields": fields}
+
+
+def _table(item: Host | Group | VM) -> dict[str, object]:
+    if isinstance(item, VM):
+        return fleet_file.vm_table(item)
+    if isinstance(item, Group):
+        return fleet_file.group_table(item)
+    return fleet_file.host_table(item)
 
 
 # --- response models ---------------------------------------------------------
@@ -358,12 +408,25 @@ class _NamesView(View):
     vms: list[str]
 
 
+class _ChangedFieldView(View):
+    field: str
+    old: Any
+    new: Any
+
+
+class _ChangeView(View):
+    kind: Literal["host", "group", "vm"]
+    name: _Name
+    fields: list[_ChangedFieldView]
+
+
 class AppliedView(View):
-    """The effect of a fleet change."""
+    """The effect of a fleet change. At most 1,000 items of `changed` have details."""
 
     added: _NamesView
     changed: _NamesView
     removed: _NamesView
+    changes: list[_ChangeView]
     warnings: list[str]
 
 
@@ -457,6 +520,25 @@ class MaintenanceView(View):
     events: list[EventView]
 
 
+class VmStatusView(View):
+    """A VM with its current maintenance."""
+
+    vm: VmView
+    is_disabled: bool
+    group_last_request: datetime | None
+    last_request: datetime | None
+    limits: _LimitedVmView | None
+    maintenances: list[MaintenanceView]
+
+
+class HostStatusView(View):
+    """A host with its VMs and current maintenance."""
+
+    host: HostView
+    vms: list[VmView]
+    maintenances: list[MaintenanceView]
+
+
 class AnnouncedView(View):
     """Announced maintenance operations."""
 
@@ -485,11 +567,26 @@ class ExplanationView(View):
     hint: str | None
 
 
-class PreviewView(View):
-    """Maintenance operations that would be announced."""
+class DryRunView(View):
+    """What a command would do.
+
+    `maintenances` would be announced; `explained` is in the same order. The effects are
+    on existing maintenance operations and on the fleet.
+    """
 
     maintenances: list[_PreviewMaintenanceView]
     explained: list[ExplanationView]
+    effects: list[Effect]
+
+
+def or_dry_run(view: type[View]) -> type[BaseModel]:
+    """Return a model for the result of a command, or of a dry run."""
+    name = f"{view.__qualname__}OrDryRun"
+    return create_model(name, __base__=RootModel[view | DryRunView])  # type: ignore[valid-type]  # a type at run time
+
+
+#: Responses of commands that usually return 201.
+OR_DRY_RUN: dict[int | str, dict[str, Any]] = {200: {"model": DryRunView}}
 
 
 class _OverviewItemView(View):

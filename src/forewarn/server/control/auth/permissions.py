@@ -39,6 +39,7 @@ _PERMISSIONS: Sequence[Permission] = (
     _allow("GET HEAD POST DELETE", r"/v1/session", Role.VIEWER, groups=True),
     _allow("POST", r"/v1/portal/links", Role.VIEWER, groups=True),
     _allow("GET HEAD", r"/v1/(vms|groups|hosts)(/[^/]+)?", Role.VIEWER, groups=True),
+    _allow("GET HEAD", r"/v1/vms/[^/]+/status", Role.VIEWER, groups=True),
     _allow("GET HEAD", r"/v1/(maintenances|events)(/.*)?", Role.VIEWER, groups=True),
     _allow(
         "GET HEAD",

@@ -18,7 +18,7 @@ from forewarn.server.error_responses import is_arm, refusal
 _KIB = 1024
 _MIB = 1024 * _KIB
 #: Paths whose bodies may list VMs by name.
-_WITH_NAMES = frozenset({"/v1/maintenances", "/v1/maintenances/preview", "/v1/faults"})
+_WITH_NAMES = frozenset({"/v1/maintenances", "/v1/faults"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,18 +11,35 @@ from forewarn.core import fleet_file
 from forewarn.core.fleet import VM, Fleet, Group, Host, fold_name, natural_order
 from forewarn.core.outages import Outage
 from forewarn.core.queries.fleet_checks import CheckedFleet, CheckedVm, check_fleet
-from forewarn.core.queries.views import Json, group_view
-from forewarn.engine.lookup import declared_name, find_vm
+from forewarn.core.queries.views import Json, group_view, maintenance_view
+from forewarn.engine.fleet import FleetApplied
+from forewarn.engine.lookup import (
+    declared_name,
+    find_group,
+    find_host,
+    find_vm,
+    live_of_vm,
+    live_on_host,
+)
+from forewarn.engine.queries import DryRun
 from forewarn.engine.tokens import TokenHolder
-from forewarn.errors import InvalidInput
+from forewarn.errors import InvalidInput, NotFound
+from forewarn.ports import Snapshot
 from forewarn.protocol.codec import parse_json
 from forewarn.server.control import models as m
-from forewarn.server.control.auth.permissions import groups_for, vm_for, vms_for
+from forewarn.server.control.auth.permissions import (
+    groups_for,
+    shown_to,
+    vm_for,
+    vms_for,
+)
 from forewarn.server.control.context import (
     After,
     Body,
     Caller,
+    FinalWrite,
     Limit,
+    Result,
     ServicesDep,
     ViewRoute,
     Write,
@@ -50,24 +67,53 @@ def put_fleet(
     remove: Annotated[
         bool, Query(description="allow removing more than a tenth of the VMs")
     ] = False,
-) -> Json:
+) -> Result:
     """Replace all hosts, groups and VMs with those in the request body."""
     fleet = fleet_file.read_fleet(parse_json(body))
     command = partial(services.fleets.apply, fleet, remove=remove)
+    if write.is_dry_run:
+        trial = DryRun[FleetApplied](is_explained=False)
+        trial.run(command, by=write.by)
+        return m.applied_view(*trial.results)
     return write.run(command, m.applied_view)
 
 
 # --- VMs ---------------------------------------------------------------------
 
 
-@router.get("/v1/vms", response_model=m.page_of("Vms", m.VmView))
+@router.get("/v1/vms", response_model=m.page_of("Vms", m.VmView), responses={404: {}})
 def list_vms(
-    services: ServicesDep, by: Caller, limit: Limit = 100, after: After = None
+    services: ServicesDep,
+    by: Caller,
+    group: Annotated[str | None, Query(description="only VMs in this group")] = None,
+    host: Annotated[str | None, Query(description="only VMs on this host")] = None,
+    limit: Limit = 100,
+    after: After = None,
 ) -> Json:
     """List VMs by name."""
+    start, most = after or "", limit + 1
     with services.engine.store.snapshot() as snapshot:
-        vms = vms_for(by, snapshot, after=after or "", limit=limit + 1)
+        if group is None and host is None:
+            vms = vms_for(by, snapshot, after=start, limit=most)
+        else:
+            chosen = _chosen_vms(snapshot, by, group, host)
+            later = [vm for vm in chosen if fold_name(vm.name) > fold_name(start)]
+            vms = sorted(later, key=lambda vm: fold_name(vm.name))[:most]
     return page(vms, limit, fleet_file.vm_table, lambda vm: vm.name)
+
+
+def _chosen_vms(
+    snapshot: Snapshot, by: TokenHolder, group: str | None, host: str | None
+) -> Sequence[VM]:
+    """Return the VMs in `group` and on `host`, as far as the caller may see them."""
+    visible = None if by.group is None else {by.group}
+    if host is not None and visible is not None:
+        raise NotFound(f"host {host} not found")
+    vms = find_host(snapshot, host)[1] if host is not None else None
+    if group is not None:
+        name, members = find_group(snapshot, group, visible)
+        vms = members if vms is None else [vm for vm in vms if vm.group == name]
+    return [own for vm in vms or () if (own := vm_for(by, vm)) is not None]
 
 
 @router.get("/v1/vms/{name}", response_model=m.VmView)
@@ -78,19 +124,43 @@ def get_vm(services: ServicesDep, by: Caller, name: str) -> Json:
     return fleet_file.vm_table(vm_for(by, vm) or vm)
 
 
+@router.get("/v1/vms/{name}/status", response_model=m.VmStatusView)
+def show_vm_status(services: ServicesDep, by: Caller, name: str) -> Json:
+    """Show one VM with its current maintenance, its last poll and exceeded limits."""
+    engine = services.engine
+    engine.save_observations()
+    with engine.store.snapshot() as snapshot:
+        vm = find_vm(snapshot, name, group=by.group)
+        group = snapshot.part_of_fleet(groups=[vm.group]).groups[vm.group]
+        last = group.last_request
+        outages = snapshot.outages(last) if last else ()
+        is_enabled = group.is_enabled(engine.now(snapshot), outages)
+        live = live_of_vm(snapshot, vm)
+    entry = services.plane.handler.directory.find("", vm.name)
+    limited = [item for item in services.plane.limited() if item.name == vm.name]
+    return {
+        "vm": fleet_file.vm_table(vm_for(by, vm) or vm),
+        "is_disabled": not is_enabled,
+        "group_last_request": last,
+        "last_request": entry.last_request if entry else None,
+        "limits": _limited_view(limited[0]) if limited else None,
+        "maintenances": [maintenance_view(shown_to(by, item)) for item in live],
+    }
+
+
 @router.put(
     "/v1/vms/{name}",
     response_model=m.VmView,
     openapi_extra=body_of("GivenVm", is_required=False),
 )
-def put_vm(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
+def put_vm(services: ServicesDep, write: FinalWrite, name: str, body: Body) -> Result:
     """Add or change a VM."""
     vm = fleet_file.read_vm(_parse_named(body, name), f"VM {name}")
     return write.run(partial(services.fleets.put_vm, vm), fleet_file.vm_table)
 
 
 @router.delete("/v1/vms/{name}", status_code=204)
-def delete_vm(services: ServicesDep, write: Write, name: str) -> None:
+def delete_vm(services: ServicesDep, write: FinalWrite, name: str) -> None:
     """Remove a VM from the fleet without an event."""
     services.fleets.remove_vm(name, by=write.by, once=write.idempotency_key(204))
 
@@ -125,14 +195,16 @@ def get_group(services: ServicesDep, by: Caller, name: str) -> Json:
 @router.put(
     "/v1/groups/{name}", response_model=m.GroupView, openapi_extra=body_of("GivenGroup")
 )
-def put_group(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
+def put_group(
+    services: ServicesDep, write: FinalWrite, name: str, body: Body
+) -> Result:
     """Add a group or change its settings."""
     group = fleet_file.read_group(_parse_named(body, name), f"group {name}")
     return write.run(partial(services.fleets.put_group, group), group_view)
 
 
 @router.delete("/v1/groups/{name}", status_code=204)
-def delete_group(services: ServicesDep, write: Write, name: str) -> None:
+def delete_group(services: ServicesDep, write: FinalWrite, name: str) -> None:
     """Remove an empty group from the fleet."""
     services.fleets.remove_group(name, by=write.by, once=write.idempotency_key(204))
 
@@ -158,19 +230,33 @@ def get_host(services: ServicesDep, by: Caller, name: str) -> Json:
     return fleet_file.host_table(hosts[declared_name(name, hosts, "host")])
 
 
+@router.get("/v1/hosts/{name}/status", response_model=m.HostStatusView)
+def show_host_status(services: ServicesDep, name: str) -> Json:
+    """Show one host with its VMs and the current maintenance there."""
+    with services.engine.store.snapshot() as snapshot:
+        host, vms = find_host(snapshot, name)
+        live = live_on_host(snapshot, host, vms)
+    in_order = sorted(vms, key=lambda vm: natural_order(vm.name))
+    return {
+        "host": {"name": host},
+        "vms": [*map(fleet_file.vm_table, in_order)],
+        "maintenances": [*map(maintenance_view, live)],
+    }
+
+
 @router.put(
     "/v1/hosts/{name}",
     response_model=m.HostView,
     openapi_extra=body_of("GivenHost", is_required=False),
 )
-def put_host(services: ServicesDep, write: Write, name: str, body: Body) -> Json:
+def put_host(services: ServicesDep, write: FinalWrite, name: str, body: Body) -> Result:
     """Add a host."""
     host = fleet_file.read_host(_parse_named(body, name), f"host {name}")
     return write.run(partial(services.fleets.put_host, host), fleet_file.host_table)
 
 
 @router.delete("/v1/hosts/{name}", status_code=204)
-def delete_host(services: ServicesDep, write: Write, name: str) -> None:
+def delete_host(services: ServicesDep, write: FinalWrite, name: str) -> None:
     """Remove an empty host from the fleet."""
     services.fleets.remove_host(name, by=write.by, once=write.idempotency_key(204))
 
@@ -239,16 +325,15 @@ def show_checks(services: ServicesDep, by: Caller) -> Json:
 @router.get("/v1/fleet/limited", response_model=m.LimitedView)
 def show_limited(services: ServicesDep, by: Caller) -> Json:
     """List the VMs that exceeded a metadata-plane limit in the last hour."""
+    return {"items": [_limited_view(vm) for vm in limited_for(by, services.plane)]}
+
+
+def _limited_view(vm: LimitedVm) -> Json:
     return {
-        "items": [
-            {
-                "name": vm.name,
-                "refused": vm.refused,
-                "limits": vm.counts,
-                "last": vm.last,
-            }
-            for vm in limited_for(by, services.plane)
-        ]
+        "name": vm.name,
+        "refused": vm.refused,
+        "limits": vm.counts,
+        "last": vm.last,
     }
 
 

@@ -12,7 +12,6 @@ from forewarn.core.lifecycle.model import Event, Maintenance, Phase
 from forewarn.core.queries.explanation import Explanation
 from forewarn.core.queries.story import Story
 from forewarn.core.queries.views import Json, SeenBy, event_view, maintenance_view
-from forewarn.engine import queries
 from forewarn.engine.lookup import LIVE_PHASES, find_event
 from forewarn.engine.queries import explain_maintenance, story_of_maintenance
 from forewarn.engine.tokens import TokenHolder
@@ -23,6 +22,7 @@ from forewarn.server.control.context import (
     After,
     Caller,
     Limit,
+    Result,
     ServicesDep,
     ViewRoute,
     Write,
@@ -39,26 +39,22 @@ _Phases = Annotated[
     WithJsonSchema({"type": "array", "items": {"type": "string", "enum": [*Phase]}}),
 ]
 
+#: The result of a command on one maintenance operation.
+_Changed = m.or_dry_run(m.MaintenanceView)
+
 # --- maintenance operations --------------------------------------------------
 
 
-@router.post("/v1/maintenances", response_model=m.AnnouncedView, status_code=201)
-def announce(services: ServicesDep, write: Write, body: m.Announcement) -> Json:
+@router.post(
+    "/v1/maintenances",
+    response_model=m.AnnouncedView,
+    status_code=201,
+    responses=m.OR_DRY_RUN,
+)
+def announce(services: ServicesDep, write: Write, body: m.Announcement) -> Result:
     """Announce maintenance. One request can create several maintenance operations."""
     command = partial(services.engine.announce, m.order_of(body))
     return write.run(command, m.announced_view, 201)
-
-
-@router.post("/v1/maintenances/preview", response_model=m.PreviewView)
-def preview(services: ServicesDep, by: Caller, body: m.Announcement) -> Json:
-    """Preview an announcement: what it would create, and what each maintenance
-    operation would wait for. Nothing changes.
-    """
-    previews = queries.preview(services.engine, m.order_of(body), by=by.name)
-    return {
-        "maintenances": [m.preview_view(item.maintenance) for item in previews],
-        "explained": [item.explanation for item in previews],
-    }
 
 
 @router.get(
@@ -115,31 +111,31 @@ def story(services: ServicesDep, by: Caller, id: str) -> Story:
     return story_of_maintenance(services.engine, id, group=by.group)
 
 
-@router.post("/v1/maintenances/{id}/cancel", response_model=m.MaintenanceView)
+@router.post("/v1/maintenances/{id}/cancel", response_model=_Changed)
 def cancel(
     services: ServicesDep, write: Write, id: str, body: m.Reason | None = None
-) -> Json:
+) -> Result:
     """Cancel a maintenance operation that has not started."""
     reason = body.reason if body else None
     return _run(services, write, partial(services.engine.cancel, id, reason=reason))
 
 
-@router.post("/v1/maintenances/{id}/complete", response_model=m.MaintenanceView)
-def complete(services: ServicesDep, write: Write, id: str) -> Json:
+@router.post("/v1/maintenances/{id}/complete", response_model=_Changed)
+def complete(services: ServicesDep, write: Write, id: str) -> Result:
     """Complete a started operation: mark its work as done and end its duration."""
     return _run(services, write, partial(services.engine.complete, id))
 
 
-@router.post("/v1/maintenances/{id}/retry", response_model=m.MaintenanceView)
-def retry(services: ServicesDep, write: Write, id: str) -> Json:
+@router.post("/v1/maintenances/{id}/retry", response_model=_Changed)
+def retry(services: ServicesDep, write: Write, id: str) -> Result:
     """Run the driver again for the remaining VMs of a stuck maintenance operation."""
     return _run(services, write, partial(services.engine.retry, id))
 
 
-@router.post("/v1/maintenances/{id}/close", response_model=m.MaintenanceView)
+@router.post("/v1/maintenances/{id}/close", response_model=_Changed)
 def close(
     services: ServicesDep, write: Write, id: str, body: m.Reason | None = None
-) -> Json:
+) -> Result:
     """Give up on a stuck maintenance operation, and close it as failed."""
     reason = body.reason if body else None
     return _run(services, write, partial(services.engine.close, id, reason=reason))
@@ -178,8 +174,8 @@ def get_event(services: ServicesDep, by: Caller, id: str) -> Json:
         return event_view(maintenance, event, _seen_by(snapshot))
 
 
-@router.post("/v1/events/{id}/approve", response_model=m.EventView)
-def approve(services: ServicesDep, write: Write, id: str) -> Json:
+@router.post("/v1/events/{id}/approve", response_model=m.or_dry_run(m.EventView))
+def approve(services: ServicesDep, write: Write, id: str) -> Result:
     """Approve an event as an operator, or with a token of the event's group."""
 
     group = write.holder.group
@@ -209,8 +205,10 @@ def _run(
     write: WriteRequest,
     command: Callable[..., Maintenance],
     view: Callable[[Maintenance, Snapshot], Json] = _view,
-) -> Json:
+) -> Result:
     """Run an engine command for the caller; return a view of the result."""
+    if write.is_dry_run:
+        return write.dry_run(command)
     maintenance = command(by=write.by, once=write.idempotency_key(200, view))
     with services.engine.store.snapshot() as snapshot:
         return view(maintenance, snapshot)

@@ -25,6 +25,7 @@ from forewarn.protocol.types import EventSource, EventType
 from forewarn.server.control import models as m
 from forewarn.server.control.auth.permissions import shown_to, vm_for
 from forewarn.server.control.context import (
+    Result,
     ServicesDep,
     ViewRoute,
     Write,
@@ -34,39 +35,47 @@ from forewarn.server.control.context import (
 
 router = APIRouter(tags=["causes"], route_class=ViewRoute)
 
+_VM: Mapping[str, Any] = {
+    "response_model": m.AnnouncedView,
+    "status_code": 201,
+    "responses": m.OR_DRY_RUN,
+}
 #: Operations on a host return new maintenance operations or existing ones.
 _HOST: Mapping[str, Any] = {
     "status_code": 201,
-    "responses": {200: {"model": m.AnnouncedView}, 201: {"model": m.AnnouncedView}},
+    "responses": {
+        200: {"model": m.or_dry_run(m.AnnouncedView)},
+        201: {"model": m.AnnouncedView},
+    },
 }
 
 # --- VMs ---------------------------------------------------------------------
 
 
-@router.post("/v1/vms/{name}/restart", response_model=m.AnnouncedView, status_code=201)
+@router.post("/v1/vms/{name}/restart", **_VM)
 def restart(
     services: ServicesDep, write: Write, name: str, body: m.EventOptions | None = None
-) -> Json:
+) -> Result:
     """Restart a VM on behalf of its user. The restart begins immediately if Scheduled
     Events is disabled for its group.
     """
     return _operate(services, write, VmOperation.RESTART, name, body)
 
 
-@router.post("/v1/vms/{name}/redeploy", response_model=m.AnnouncedView, status_code=201)
+@router.post("/v1/vms/{name}/redeploy", **_VM)
 def redeploy(
     services: ServicesDep, write: Write, name: str, body: m.EventOptions | None = None
-) -> Json:
+) -> Result:
     """Move a VM to another host on behalf of its user. The move begins immediately if
     Scheduled Events is disabled for its group.
     """
     return _operate(services, write, VmOperation.REDEPLOY, name, body)
 
 
-@router.post("/v1/vms/{name}/reimage", response_model=m.AnnouncedView, status_code=201)
+@router.post("/v1/vms/{name}/reimage", **_VM)
 def reimage(
     services: ServicesDep, write: Write, name: str, body: m.Reimaging | None = None
-) -> Json:
+) -> Result:
     """Give a VM a new image, which reboots it."""
     source = None if body is None else m.source_of(body.source)
     if source is EventSource.PLATFORM and write.holder.group is not None:
@@ -74,28 +83,28 @@ def reimage(
     return _operate(services, write, VmOperation.REIMAGE, name, body, source)
 
 
-@router.post("/v1/vms/{name}/evict", response_model=m.AnnouncedView, status_code=201)
+@router.post("/v1/vms/{name}/evict", **_VM)
 def evict(
     services: ServicesDep, write: Write, name: str, body: m.EventOptions | None = None
-) -> Json:
+) -> Result:
     """Evict a spot VM. Depending on its eviction policy, it then leaves the fleet or
     stays deallocated.
     """
     return _operate(services, write, VmOperation.EVICT, name, body)
 
 
-@router.post("/v1/vms/{name}/delete", response_model=m.AnnouncedView, status_code=201)
+@router.post("/v1/vms/{name}/delete", **_VM)
 def delete(
     services: ServicesDep, write: Write, name: str, body: m.EventOptions | None = None
-) -> Json:
+) -> Result:
     """Delete a VM, with notice if its scale set has a terminate notice. The VM leaves
     the fleet when the deletion completes.
     """
     return _operate(services, write, VmOperation.DELETE, name, body)
 
 
-@router.post("/v1/vms/{name}/start", response_model=m.VmView)
-def start(services: ServicesDep, write: Write, name: str) -> Json:
+@router.post("/v1/vms/{name}/start", response_model=m.or_dry_run(m.VmView))
+def start(services: ServicesDep, write: Write, name: str) -> Result:
     """Record that a deallocated VM is running again. Has no effect on other VMs."""
     holder = write.holder
 
@@ -114,7 +123,7 @@ def _operate(
     name: str,
     body: m.EventOptions | None,
     source: EventSource | None = None,  # None for the default
-) -> Json:
+) -> Result:
     holder, order = write.holder, m.with_times(order_for(operation, name), body)
     order = replace(order, source=source or order.source)
 
@@ -196,6 +205,8 @@ def recovered(
 
 def _respond(write: WriteRequest, command: Callable[..., HostResult]) -> Response:
     """Run an engine command for the caller; return the response."""
+    if write.is_dry_run:
+        return write.dry_run(command)
     once = write.idempotency_key(_status, lambda result, snapshot: _view(result))
     result = command(by=write.by, once=once)
     return json_response(_view(result), _status(result))

@@ -14,7 +14,12 @@ from forewarn.engine.timers import LONGEST_ADVANCE
 from forewarn.errors import InvalidInput
 from forewarn.ports import Snapshot
 from forewarn.server.control import models as m
-from forewarn.server.control.context import Caller, ServicesDep, ViewRoute, Write
+from forewarn.server.control.context import (
+    Caller,
+    FinalWrite,
+    ServicesDep,
+    ViewRoute,
+)
 from forewarn.server.metadata.faults.active import ActiveFault, ActiveFaults
 
 _log = logging.getLogger(__name__)
@@ -44,7 +49,7 @@ def show_clock(services: ServicesDep, by: Caller) -> Json:
 
 
 @clock_router.post("/v1/clock/advance", response_model=m.ClockView)
-def advance(services: ServicesDep, write: Write, body: ClockStep) -> Json:
+def advance(services: ServicesDep, write: FinalWrite, body: ClockStep) -> Json:
     """Advance a manual clock, stopping at every deadline."""
     once = write.idempotency_key(200, _advanced_view)
     if (body.seconds is None) == (body.to is None):

@@ -67,7 +67,7 @@ function Announce({ initial, types, close }) {
   }
 
   async function loadPreview() {
-    const response = await api.post("/v1/maintenances/preview", body);
+    const response = await api.post("/v1/maintenances?dry_run=true", body);
     setPreview({ of: json, ...response });
   }
 
