@@ -5,11 +5,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from itertools import chain
 
 from forewarn.cli.api import ControlApi, api_of, segment
+from forewarn.cli.batch import distinct, merged, run_each
 from forewarn.cli.operate import wait
-from forewarn.cli.operate.announce import REASON
+from forewarn.cli.operate.announce import REASON, dry_run_lines, post
 from forewarn.cli.options import (
+    DRY_RUN,
     FORMATS,
     WATCH,
     Option,
@@ -29,7 +33,6 @@ from forewarn.cli.output import (
     paragraph,
     table,
     unbroken,
-    write_error,
     write_response,
 )
 from forewarn.cli.responses import (
@@ -41,7 +44,7 @@ from forewarn.cli.responses import (
     maintenance_from,
     object_from,
 )
-from forewarn.errors import ForewarnError, NotFound, Refused, WrongUsage
+from forewarn.errors import NotFound, Refused, WrongUsage
 from forewarn.formats import join_names
 
 #: Phases of maintenance operations that have not ended.
@@ -207,7 +210,7 @@ def register(subcommands: Subcommands) -> None:
             summary=verb.summary,
             description=verb.description,
             example=f"forewarn maintenance {name} m-17",
-            options=verb.options,
+            options=(*verb.options, DRY_RUN),
             formats=("table", "json", "yaml", "name"),
         )
         add_argument(
@@ -291,14 +294,12 @@ def path_of(api: ControlApi, any_id: str | None) -> str:
 def _approve(args: argparse.Namespace) -> int:
     """Approve events, each by its own ID."""
 
-    def approve(api: ControlApi, any_id: str, path: str) -> Sequence[object]:
-        maintenance = maintenance_from(api.request("GET", path))
-        return [
-            api.request("POST", f"/v1/events/{segment(event.id or '')}/approve")
-            for event in _chosen(maintenance.events, any_id)
-        ]
+    def paths(api: ControlApi, any_id: str, label: str) -> Sequence[str]:
+        maintenance = maintenance_from(api.request("GET", path_of(api, label)))
+        events = _chosen(maintenance.events, any_id)
+        return [f"/v1/events/{segment(event.id or '')}/approve" for event in events]
 
-    return _each(args, approve, _approved_lines)
+    return _each(args, paths, None, _approved_lines)
 
 
 def _change(args: argparse.Namespace) -> int:
@@ -307,53 +308,43 @@ def _change(args: argparse.Namespace) -> int:
     reason: str | None = getattr(args, "reason", None)
     body = {} if reason is None else {"reason": reason}
 
-    def change(api: ControlApi, any_id: str, path: str) -> Sequence[object]:
+    def paths(api: ControlApi, any_id: str, label: str) -> Sequence[str]:
         del any_id
-        return [api.request("POST", f"{path}/{verb}", body)]
+        return [f"{path_of(api, label)}/{verb}"]
 
-    return _each(args, change, _retried_lines if verb == "retry" else _changed_lines)
-
-
-def _changed_lines(api: ControlApi, plain: object) -> Iterator[str]:
-    del api
-    yield from _state_lines(maintenance_from(plain))
-
-
-def _retried_lines(api: ControlApi, plain: object) -> Iterator[str]:
-    del api
-    maintenance = maintenance_from(plain)
-    yield _wrapped(
-        f"{maintenance.id} ({maintenance.title}): the driver is running again. To wait"
-        f" for the result, run `forewarn maintenance wait {maintenance.id}`."
+    return _each(
+        args, paths, body, _retried_lines if verb == "retry" else _changed_lines
     )
 
 
 def _each(
     args: argparse.Namespace,
-    act: Callable[[ControlApi, str, str], Sequence[object]],
+    paths: Callable[[ControlApi, str, str], Sequence[str]],
+    body: object,
     lines: Callable[[ControlApi, object], Iterator[str]],
 ) -> int:
-    """Act on each operation, after making sure that all of them exist.
-
-    If some of several fail, report them, continue with the others, and return 1.
-    """
-    api = api_of(args)
+    """Send requests for each operation, after making sure that all of them exist."""
+    api, ids = api_of(args), distinct(args.ids)
     phase = _VERBS[args.maintenance_command].phase
-    found = {any_id: _label(api, any_id, phase) for any_id in args.ids}
-    responses: list[object] = []
-    failed = 0
-    for any_id, label in found.items():
-        try:
-            responses += act(api, any_id, path_of(api, label))
-        except ForewarnError as error:
-            if len(found) == 1:
-                raise
-            failed += 1
-            write_error(f"{label}: {error}" if label not in str(error) else str(error))
-    plain = responses[0] if len(found) == 1 == len(responses) else responses
-    shown = (line for response in responses for line in lines(api, response))
-    write_response(args, plain, shown, dict.fromkeys(found.values()))
-    return 1 if failed else 0
+    labels = {any_id: _label(api, any_id, phase) for any_id in ids}
+
+    def send(any_id: str, *, dry_run: bool) -> Sequence[object]:
+        return [
+            post(api, path, body, dry_run=dry_run)[1]
+            for path in paths(api, any_id, labels[any_id])
+        ]
+
+    run = partial(send, dry_run=bool(args.dry_run))
+    batch = run_each(ids, run, partial(send, dry_run=True))
+    responses = [*chain.from_iterable(batch.results)]
+    if args.dry_run:
+        plain: object = merged(responses)
+        shown = dry_run_lines(plain, api)
+    else:
+        plain = responses[0] if len(ids) == 1 == len(responses) else responses
+        shown = chain.from_iterable(lines(api, response) for response in responses)
+    done = [labels[any_id] for any_id in ids[: len(batch.results)]]
+    return batch.finish(write_response(args, plain, shown, dict.fromkeys(done)))
 
 
 def _label(api: ControlApi, any_id: str, phase: str) -> str:
@@ -420,6 +411,20 @@ def _approved_lines(api: ControlApi, plain: object) -> Iterator[str]:
     yield paragraph(f"approved: event {event.id} for group {event.group}")
     maintenance = maintenance_from(api.request("GET", path_of(api, event.maintenance)))
     yield from _state_lines(maintenance)
+
+
+def _changed_lines(api: ControlApi, plain: object) -> Iterator[str]:
+    del api
+    yield from _state_lines(maintenance_from(plain))
+
+
+def _retried_lines(api: ControlApi, plain: object) -> Iterator[str]:
+    del api
+    maintenance = maintenance_from(plain)
+    yield _wrapped(
+        f"{maintenance.id} ({maintenance.title}): the driver is running again. To wait"
+        f" for the result, run `forewarn maintenance wait {maintenance.id}`."
+    )
 
 
 def _state_lines(maintenance: MaintenanceResponse) -> Iterator[str]:
