@@ -181,4 +181,4 @@ def test_a_preview_names_a_blocker_from_elsewhere(system: System) -> None:
     held = system.announce(an_emergency("web-1"))
     (seen,) = preview(system.engine, a_reboot("web-0"), by="ops")
     (blocker,) = [wait for wait in seen.explanation.waits if wait.kind == "blocker"]
-    assert blocker.maintenance == held.id
+    assert blocker.maintenance == held.label
