@@ -253,8 +253,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def unknown_command(word: str, known: Sequence[str]) -> str:
     """Return an error message for an unknown command."""
-    hint = did_you_mean(word, known)
     words = [name for name in known if name not in ALIASES]
+    hint = did_you_mean(word, words)
     return f"unknown command {word!r}" + (
         hint or f"; expected one of: {join_names(words, 40)}"
     )

@@ -1,7 +1,7 @@
 """Lookup of VMs, hosts, maintenance and events by name or ID; raises `NotFound`."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from forewarn.core.fleet import VM, fold_name
@@ -13,6 +13,9 @@ from forewarn.core.queries.visibility import shown_maintenance
 from forewarn.errors import InvalidInput, NotFound
 from forewarn.formats import count, join_names
 from forewarn.ports import Snapshot
+
+#: Phases of maintenance operations that have not ended.
+LIVE_PHASES = (Phase.SCHEDULED, Phase.STARTED)
 
 _PAGE = 1000
 _LABEL = re.compile(r"M-([1-9][0-9]{0,17})")
@@ -28,13 +31,17 @@ def find_vm(snapshot: Snapshot, name: str, *, group: str | None = None) -> VM:
 
 
 def find_maintenance(
-    snapshot: Snapshot, any_id: str, *, group: str | None = None
+    snapshot: Snapshot,
+    any_id: str,
+    *,
+    group: str | None = None,
+    phases: Collection[Phase] = LIVE_PHASES,
 ) -> Maintenance:
     """Find a maintenance operation by its label, its ID, the ID of one of its events,
     a prefix of these IDs, or the name of a VM, host or group that it affects.
 
-    A name stands for the only operation there that has not ended. If `group` is given,
-    raise `NotFound` for maintenance not announced to that group.
+    A name stands for the only operation there in one of these `phases`. If `group` is
+    given, raise `NotFound` for maintenance not announced to that group.
     """
     text = any_id.strip().upper()
     exact = snapshot.maintenance(text)
@@ -46,7 +53,8 @@ def find_maintenance(
             return numbered
     like = snapshot.maintenances_like(text) if _PREFIX.fullmatch(text) else ()
     matches = [item for item in like if _has_id(item, text, group)]
-    named, noun = _live_at(snapshot, any_id.strip(), group)
+    live, noun = _live_at(snapshot, any_id.strip(), group)
+    named = [item for item in live if item.phase in phases]
     matches = [*{item.id: item for item in (*matches, *named)}.values()]
     if len(matches) > 1:
         listed = [
@@ -58,9 +66,13 @@ def find_maintenance(
         raise NotFound(
             f"maintenance or event {any_id} not found"
             if noun is None
-            else f"{noun} {any_id} has no scheduled or started maintenance"
+            else f"{noun} {any_id} has no {_adjectives(phases)} maintenance"
         )
     return matches[0]
+
+
+def _adjectives(phases: Collection[Phase]) -> str:
+    return " or ".join(phase.lower() for phase in LIVE_PHASES if phase in phases)
 
 
 def _events(maintenance: Maintenance, group: str | None) -> Sequence[Event]:

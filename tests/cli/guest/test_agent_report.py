@@ -70,7 +70,7 @@ def report(state: Path, capsys: pytest.CaptureFixture[str]) -> Report:
         ),
         (
             [a_line("gone", impact={"boots": 0, "seconds": 3.0, "total": 4.0})],
-            "completed, interrupted for 4 s",
+            "interrupted for 4 s",
         ),
     ],
 )

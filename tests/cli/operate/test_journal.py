@@ -159,7 +159,7 @@ def test_contradictory_options_are_wrong_usage(
 
 def test_time_out_of_range_is_wrong_usage(service: Service, run: Cli) -> None:
     service.set_clock("2026-01-31T12:00:00Z")
-    assert "--since is out of range" in run("journal --since 36500d", code=2)
+    assert "--since is out of range" in run("journal --since 9999999d", code=2)
 
 
 def test_last_entries_are_shown_in_order(service: Service, run: Cli) -> None:

@@ -15,11 +15,11 @@ from forewarn.agent.config import file
 from forewarn.agent.events.observation import normalize_event_id
 from forewarn.agent.storage.codec import rfc3339
 from forewarn.cli.options import (
-    JSON,
     Option,
     Subcommands,
     add_command,
     add_one_of,
+    output_options,
 )
 from forewarn.cli.output import (
     Column,
@@ -69,8 +69,8 @@ _COLUMNS = (
     Column(title="EVENT", is_fixed=True),
     Column(title="TYPE"),
     Column(title="FIRST SEEN"),
-    Column(title="NOTICE"),
-    Column(title="USED"),
+    Column(title="NOTICE", is_wide=True),
+    Column(title="USED", is_wide=True),
     Column(title="HOOKS"),
     Column(title="OUTCOME"),
 )
@@ -85,7 +85,7 @@ def register(subcommands: Subcommands) -> None:
         summary="report what the agent did about events",
         description=_DESCRIPTION,
         example="forewarn agent report 0a4b7c1e",
-        common=(JSON,),
+        common=output_options(("table", "wide", "json")),
     )
     parser.add_argument(
         "event",
@@ -100,7 +100,7 @@ def report(args: argparse.Namespace) -> int:
     """List all events or print the story of a single event."""
     record, events = _read(_folder(args))
     if args.event is None:
-        _write_list(events, json=args.json)
+        _write_list(events, args)
     else:
         _write_story(_full_id(args.event, events), record, json=args.json)
     if record.broken:
@@ -110,12 +110,12 @@ def report(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write_list(events: Mapping[str, EventSummary], *, json: bool) -> None:
+def _write_list(events: Mapping[str, EventSummary], args: argparse.Namespace) -> None:
     summaries = [*events.values()]
-    if json:
+    if args.json:
         write_json([_plain_summary(summary) for summary in summaries])
     else:
-        write(_events_table(summaries) if summaries else "No events yet.")
+        write(_events_table(summaries, args) if summaries else "No events yet.")
 
 
 def _write_story(event_id: str, record: AuditLogReader, *, json: bool) -> None:
@@ -177,11 +177,10 @@ def _full_id(given: str, events: Mapping[str, EventSummary]) -> str:
 # --- table of all events -----------------------------------------------------
 
 
-def _events_table(summaries: Sequence[EventSummary]) -> str:
+def _events_table(summaries: Sequence[EventSummary], args: argparse.Namespace) -> str:
     short = _short_ids([summary.id for summary in summaries])
-    return table(
-        _COLUMNS, [(short[summary.id], *_row(summary)) for summary in summaries]
-    )
+    rows = [(short[summary.id], *_row(summary)) for summary in summaries]
+    return table(_COLUMNS, rows, args)
 
 
 def _short_ids(ids: Sequence[str]) -> Mapping[str, str]:
@@ -199,7 +198,7 @@ def _row(summary: EventSummary) -> Iterator[str]:
     yield _span(summary.notice)
     yield _span(summary.used)
     ran = len(summary.ran)
-    yield f"{ran - len(summary.failed)} of {ran}" if ran else ""
+    yield f"{ran - len(summary.failed)}/{ran}" if ran else ""
     yield ", ".join(_outcome(summary))
 
 
@@ -212,12 +211,13 @@ def _outcome(summary: EventSummary) -> Iterator[str]:
         yield "approved"
     elif summary.approved_elsewhere:
         yield "approved elsewhere"
-    yield _state(summary)
-    impact = summary.impact
-    if impact is not None and impact.boots:
-        yield f"restarted, down {_span(impact.total)}"
-    elif impact is not None and impact.total:
-        yield f"interrupted for {_span(impact.total)}"
+    impact, state = summary.impact, _state(summary)
+    has_impact = impact is not None and bool(impact.boots or impact.total)
+    if not has_impact or state != "completed":
+        yield state
+    if impact is not None and has_impact:
+        total = _span(impact.total)
+        yield f"rebooted (down {total})" if impact.boots else f"interrupted for {total}"
 
 
 def _state(summary: EventSummary) -> str:

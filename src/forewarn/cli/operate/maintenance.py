@@ -72,6 +72,7 @@ class _Verb:
 
     summary: str
     description: str
+    phase: str  # of the operation that a name stands for
     options: tuple[Option, ...] = ()
 
 
@@ -82,11 +83,13 @@ _VERBS: Mapping[str, _Verb] = {
         " or a VM, approve only the events that it names; otherwise, approve all events"
         " of the operation. Once all of an operation's events are approved, the"
         " operation starts unless it is blocked.",
+        phase="SCHEDULED",
     ),
     "cancel": _Verb(
         summary="cancel operations before they start",
         description="Cancel maintenance operations that have not started. After an"
         " operation starts, it can only be completed or closed.",
+        phase="SCHEDULED",
         options=(REASON,),
     ),
     "complete": _Verb(
@@ -94,16 +97,19 @@ _VERBS: Mapping[str, _Verb] = {
         description="Mark started maintenance operations as done, even if their"
         " duration has not elapsed. Their events disappear after they have been shown"
         " for the minimum time.",
+        phase="STARTED",
     ),
     "retry": _Verb(
         summary="run the driver again for stuck operations",
         description="Run the driver again to finish the work of stuck maintenance"
         " operations.",
+        phase="STARTED",
     ),
     "close": _Verb(
         summary="give up on stuck operations",
         description="Give up on stuck maintenance operations and close them as FAILED."
         " Their events disappear.",
+        phase="STARTED",
         options=(REASON,),
     ),
 }
@@ -160,7 +166,7 @@ def register(subcommands: Subcommands) -> None:
             "show the details and history of an operation",
             "Show a maintenance operation: its events, which VMs have seen them, who"
             " approved them, and what has happened since the announcement. Without ID,"
-            " show the only operation that has not ended.",
+            " show the only stuck operation, or the only one that has not ended.",
             (WATCH,),
         ),
         (
@@ -169,7 +175,7 @@ def register(subcommands: Subcommands) -> None:
             "explain what an operation is waiting for",
             "Explain what a maintenance operation is waiting for, how long it has been"
             " waiting, when the wait ends, and how to unblock it. Without ID, explain"
-            " the only operation that has not ended.",
+            " the only stuck operation, or the only one that has not ended.",
             (WATCH,),
         ),
         (
@@ -258,21 +264,27 @@ def _wait(args: argparse.Namespace) -> int:
 
 
 def path_of(api: ControlApi, any_id: str | None) -> str:
-    """Return the path of an operation; without an ID, that of the only live one."""
+    """Return the path of an operation.
+
+    Without an ID, choose the only stuck operation, or the only one that has not ended.
+    """
     if any_id is None:
         phases = [("phase", phase) for phase in LIVE]
         live = [
             maintenance_from(item) for item in api.items("/v1/maintenances", phases)
         ]
-        if not live:
+        stuck = [item for item in live if item.stuck_since is not None]
+        choice = stuck or live
+        if not choice:
             raise NotFound("no scheduled or started maintenance operations")
-        if len(live) > 1:
-            ids = join_names([item.id or "" for item in live])
+        if len(choice) > 1:
+            kind = "stuck" if stuck else "scheduled or started"
+            ids = join_names([item.id or "" for item in choice])
             raise WrongUsage(
-                f"specify one of {len(live)} scheduled or started operations ({ids});"
-                " `forewarn maintenance list` lists them"
+                f"specify one of {len(choice)} {kind} operations ({ids}); `forewarn"
+                " maintenance list` lists them"
             )
-        any_id = live[0].id or ""
+        any_id = choice[0].id or ""
     return f"/v1/maintenances/{segment(any_id)}"
 
 
@@ -299,7 +311,21 @@ def _change(args: argparse.Namespace) -> int:
         del any_id
         return [api.request("POST", f"{path}/{verb}", body)]
 
-    return _each(args, change, lambda api, plain: _state_lines(maintenance_from(plain)))
+    return _each(args, change, _retried_lines if verb == "retry" else _changed_lines)
+
+
+def _changed_lines(api: ControlApi, plain: object) -> Iterator[str]:
+    del api
+    yield from _state_lines(maintenance_from(plain))
+
+
+def _retried_lines(api: ControlApi, plain: object) -> Iterator[str]:
+    del api
+    maintenance = maintenance_from(plain)
+    yield _wrapped(
+        f"{maintenance.id} ({maintenance.title}): the driver is running again. To wait"
+        f" for the result, run `forewarn maintenance wait {maintenance.id}`."
+    )
 
 
 def _each(
@@ -312,10 +338,8 @@ def _each(
     If some of several fail, report them, continue with the others, and return 1.
     """
     api = api_of(args)
-    found = {
-        any_id: maintenance_from(api.request("GET", path_of(api, any_id))).id or any_id
-        for any_id in args.ids
-    }
+    phase = _VERBS[args.maintenance_command].phase
+    found = {any_id: _label(api, any_id, phase) for any_id in args.ids}
     responses: list[object] = []
     failed = 0
     for any_id, label in found.items():
@@ -330,6 +354,12 @@ def _each(
     shown = (line for response in responses for line in lines(api, response))
     write_response(args, plain, shown, dict.fromkeys(found.values()))
     return 1 if failed else 0
+
+
+def _label(api: ControlApi, any_id: str, phase: str) -> str:
+    """Return the ID of an operation; a name stands for the only one in `phase`."""
+    plain = api.request("GET", f"{path_of(api, any_id)}?phase={phase}")
+    return maintenance_from(plain).id or any_id
 
 
 def _chosen(events: Sequence[EventResponse], any_id: str) -> Sequence[EventResponse]:

@@ -47,9 +47,10 @@ def register(subcommands: Subcommands) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     """Poll until the service is ready or time runs out."""
-    api = replace(api_of(args), token=None)
     until = time.monotonic() + args.wait
     while True:
+        # Read every time: a service records its address only after it has started.
+        api = replace(api_of(args), token=None)
         try:
             response = _readiness(api, until)
             return write_response(args, response.plain, _describe(response))

@@ -5,15 +5,15 @@ table requires an admin. The routes themselves restrict a group's token to its g
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from re import Pattern
 
 from forewarn.core.fleet import VM, Group, fold_name
-from forewarn.core.lifecycle.model import Maintenance
+from forewarn.core.lifecycle.model import Maintenance, Phase
 from forewarn.core.queries.visibility import visible_maintenance, visible_vm
 from forewarn.core.tokens import Role
-from forewarn.engine.lookup import find_maintenance
+from forewarn.engine.lookup import LIVE_PHASES, find_maintenance
 from forewarn.engine.tokens import TokenHolder
 from forewarn.ports import Snapshot
 
@@ -84,9 +84,15 @@ def shown_to(holder: TokenHolder, maintenance: Maintenance) -> Maintenance:
     return visible_maintenance(maintenance, holder.group) or maintenance
 
 
-def find_for(holder: TokenHolder, snapshot: Snapshot, any_id: str) -> Maintenance:
-    """Return the maintenance with this ID or event ID, redacted for `holder`."""
-    return shown_to(holder, find_maintenance(snapshot, any_id, group=holder.group))
+def find_for(
+    holder: TokenHolder,
+    snapshot: Snapshot,
+    any_id: str,
+    phases: Collection[Phase] = LIVE_PHASES,
+) -> Maintenance:
+    """Find maintenance as `find_maintenance` does, redacted for `holder`."""
+    maintenance = find_maintenance(snapshot, any_id, group=holder.group, phases=phases)
+    return shown_to(holder, maintenance)
 
 
 def vm_for(holder: TokenHolder, vm: VM) -> VM | None:

@@ -13,7 +13,7 @@ from forewarn.core.queries.explanation import Explanation
 from forewarn.core.queries.story import Story
 from forewarn.core.queries.views import Json, SeenBy, event_view, maintenance_view
 from forewarn.engine import queries
-from forewarn.engine.lookup import find_event
+from forewarn.engine.lookup import LIVE_PHASES, find_event
 from forewarn.engine.queries import explain_maintenance, story_of_maintenance
 from forewarn.engine.tokens import TokenHolder
 from forewarn.ports import Snapshot
@@ -87,15 +87,19 @@ def list_maintenances(
 
 
 @router.get("/v1/maintenances/{id}", response_model=m.MaintenanceView)
-def get_maintenance(services: ServicesDep, by: Caller, id: str) -> Json:
+def get_maintenance(
+    services: ServicesDep, by: Caller, id: str, phase: _Phases = None
+) -> Json:
     """Show a maintenance operation.
 
     `id` is its own ID, the ID of one of its events, a prefix of these IDs, or the name
-    of a VM, host or group that it affects, if no other live operation affects it.
+    of a VM, host or group that it affects, if no other live operation affects it. With
+    `phase`, only operations in these phases count for names.
     """
+    phases = [read_choice(Phase, item, "phase") for item in phase or LIVE_PHASES]
     services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
-        return _view(find_for(by, snapshot, id), snapshot)
+        return _view(find_for(by, snapshot, id, phases), snapshot)
 
 
 @router.get("/v1/maintenances/{id}/explain", response_model=m.ExplanationView)
