@@ -25,8 +25,7 @@ def test_the_journal_is_read_to_its_end(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/journal", page(started, following="8"))
     service.respond("GET", "/v1/journal", page(an_entry(9, "Completed")))
     assert run("journal --after 7") == (
-        "    8  2026-01-01 12:00:00Z  forewarn    Started\n"
-        f"       {M1}\n"
+        "    8  2026-01-01 12:00:00Z  forewarn    Started  m-1\n"
         "    9  2026-01-01 12:00:00Z  forewarn    Completed\n"
     )
     assert [dict(request.query)["after"] for request in service.requests] == ["7", "8"]
@@ -36,8 +35,15 @@ def test_the_journal_is_read_to_its_end(service: Service, run: Cli) -> None:
     ("entry", "shown"),
     [
         (
-            an_entry(1, "Approved", event=E1, by="web-0", text="approved for web"),
-            f"web-0 Approved {E1} approved for web",
+            an_entry(
+                1,
+                "Approved",
+                maintenance=M1,
+                event=E1,
+                by="web-0",
+                text="approved for web",
+            ),
+            "web-0 Approved m-1 approved for web",
         ),
         (
             an_entry(1, "WorkRetried", maintenance=M1, text="retried automatically"),

@@ -77,7 +77,10 @@ def test_operation_is_in_progress_until_the_event_is_over(
 ) -> None:
     answer = begun(service)
     scheduled = status_of(service, answer)
-    assert (scheduled["name"], scheduled["status"]) == (last_guid(service), "InProgress")
+    assert (scheduled["name"], scheduled["status"]) == (
+        last_guid(service),
+        "InProgress",
+    )
     assert scheduled.keys() == {"id", "name", "startTime", "status"}
     service.advance(15 * 60)
     assert service.document("web-0")["Events"][0]["EventStatus"] == "Started"
