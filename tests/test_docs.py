@@ -10,6 +10,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from tests.core.queries.test_log_lines import FIELDS
+from tests.end_to_end.test_log import START_FIELDS
 
 from forewarn.cli.contexts import ServiceContext, ServiceContexts, save
 from forewarn.cli.main import main, parse
@@ -38,6 +40,16 @@ def test_page_of_commands_is_complete_and_fits_a_terminal() -> None:
     assert "### forewarn host recovered\n" in page  # the longest command
     assert "### forewarn token create\n" in page  # the last noun
     assert [line for line in page.splitlines() if len(line) > 80] == []
+
+
+def test_fields_of_log_lines_are_documented() -> None:
+    page = (ROOT / "docs" / "how-to" / "monitor.md").read_text()
+    table = page.split("### Fields of JSON lines", 1)[1].split("\n\n", 3)[2]
+    cells = [row.split("|")[1] for row in table.splitlines()[2:]]
+    documented = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    of_facts = {name for names in FIELDS.values() for name in names.split()}
+    always = {"time", "level", "logger", "message", "exception"}
+    assert documented == of_facts | {*START_FIELDS} | always
 
 
 def test_lifecycle_diagram_is_up_to_date() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import forewarn
 from forewarn.core.lifecycle import facts as f
+from forewarn.core.queries.log_lines import LEVELS
 from forewarn.core.queries.report import UNSTICKING
 from forewarn.engine.overview import ENDS
 from forewarn.engine.queries import COUNTED
@@ -78,6 +79,7 @@ TABLES: Mapping[str, tuple[set[str], str]] = {
         {*re.findall(r"fact=(\w+)", PORTAL_OVERVIEW)},
         f"Announced Started {UNMOVING}",
     ),
+    "levels of log lines": (names(LEVELS), ""),
     "counted maintenance": (names(ServiceMetrics().maintenances), UNMOVING),
 }
 

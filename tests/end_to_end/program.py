@@ -99,6 +99,7 @@ def environment_of(folder: Path, **more: str | None) -> dict[str, str]:
         "HOME": str(folder),
         "FOREWARN_STATE_DIR": str(folder / "state"),
         "FOREWARN_TOKEN": TOKEN,
+        "FOREWARN_LOG_LEVEL": "warning",  # so that tests see only problems
         **more,
     }
     return {name: value for name, value in variables.items() if value is not None}

@@ -174,6 +174,11 @@ def has_color(stream: TextIO) -> bool:
     return stream.isatty()
 
 
+def paint(text: str, style: Style, stream: TextIO) -> str:
+    """Return `text` in `style` if `stream` is a terminal with color."""
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if has_color(stream) else text
+
+
 def _painted(text: str, source: str) -> str:
     """Apply the style of `source`, if there is one, to `text`."""
     if not isinstance(source, Styled) or not text.strip() or not has_color(sys.stdout):

@@ -41,7 +41,7 @@ from forewarn.core.lifecycle.settlement import (
     is_at_hand,
 )
 from forewarn.engine.health import HealthMonitor
-from forewarn.engine.heartbeat import beat, detect_outage, warn_of_outage
+from forewarn.engine.heartbeat import beat, detect_outage
 from forewarn.engine.idempotency import (
     IdempotencyKey,
     Receipts,
@@ -389,7 +389,7 @@ class Engine:
                 now = context.now
                 if once is not None:
                     refuse_repeated(transaction, once, now)
-                outage = detect_outage(transaction, self.clock, now)
+                detect_outage(transaction, self.clock, now)
                 is_behind = self.clock.now() < now  # the polls then count as current
                 polled = dict.fromkeys(batch.polls, now) if is_behind else batch.polls
                 transaction.save_observations(polled, batch.sights, now)
@@ -406,8 +406,6 @@ class Engine:
             raise
         self.health.write_succeeded(last_at)
         self.receipts.count(holder, now)
-        if outage is not None:
-            warn_of_outage(outage)
         # A command that changes nothing depends on a commit that may not be visible
         # yet.
         if after != before or self.is_in_doubt or rank not in _UNANSWERED:

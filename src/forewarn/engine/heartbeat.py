@@ -4,7 +4,6 @@ Every write transaction checks the heartbeat before making decisions, so that no
 decision counts an outage as notice.
 """
 
-import logging
 from datetime import datetime, timedelta
 
 from forewarn.clocks import ManualClock
@@ -19,8 +18,6 @@ HEARTBEAT = "heartbeat"
 INTERVAL = 10.0  # seconds of real time between heartbeats
 _GAP = timedelta(minutes=1)  # real time; a longer gap is an outage
 
-_log = logging.getLogger(__name__)
-
 
 def beat(transaction: Transaction, now: datetime) -> None:
     """Save the heartbeat, even if the clock was set back."""
@@ -28,9 +25,7 @@ def beat(transaction: Transaction, now: datetime) -> None:
         transaction.keep(HEARTBEAT, now.isoformat())
 
 
-def detect_outage(
-    transaction: Transaction, clock: Clock, now: datetime
-) -> Outage | None:
+def detect_outage(transaction: Transaction, clock: Clock, now: datetime) -> None:
     """Detect and record an outage that has just ended."""
     last = _last_alive(transaction)
     outage = None if last is None else _outage(clock, last, now)
@@ -38,7 +33,6 @@ def detect_outage(
         record_facts(transaction, [OutageEnded(at=now, outage=outage)])
     if outage is not None or isinstance(clock, ManualClock):
         beat(transaction, now)
-    return outage
 
 
 def _last_alive(snapshot: Snapshot) -> datetime | None:
@@ -53,16 +47,6 @@ def _outage(clock: Clock, last: datetime, now: datetime) -> Outage | None:
     if until - last <= _GAP * clock.rate:
         return None
     return Outage(since=last, until=until)
-
-
-def warn_of_outage(outage: Outage) -> None:
-    """Log a warning about a recorded outage."""
-    _log.warning(
-        "the service was down from %s to %s; the downtime does not count toward"
-        " notice periods or toward the inactivity limit that disables groups",
-        outage.since.isoformat(timespec="seconds"),
-        outage.until.isoformat(timespec="seconds"),
-    )
 
 
 def last_heartbeat(snapshot: Snapshot) -> datetime | None:

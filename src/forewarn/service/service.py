@@ -7,7 +7,7 @@ import gc
 import socket
 import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -27,6 +27,7 @@ from forewarn.engine.operations import Operations
 from forewarn.engine.readers.documents import Documents
 from forewarn.engine.readers.driver_runner import DriverRunner, RetrySchedule
 from forewarn.engine.readers.follower import FailureLog, Follower
+from forewarn.engine.readers.journal_log import JournalLog
 from forewarn.engine.readers.notifications import Delivery, DeliveryPace, Notifications
 from forewarn.engine.sessions import Sessions
 from forewarn.engine.timers import ClockAdvance, Timers
@@ -43,6 +44,7 @@ from forewarn.server.metadata.faults.observer import RequestObserver
 from forewarn.server.metadata.faults.plane import InstrumentedPlane
 from forewarn.server.metadata.handler import MetadataHandler
 from forewarn.server.metadata.limits import RateLimit
+from forewarn.server.metadata.stats import silent_groups
 from forewarn.server.metadata.transport.responses import ResponseHead
 from forewarn.server.metrics.reader import MetricsReader
 from forewarn.service.setup import (
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
 
 _COUNT = 5.0  # seconds between updates of the metrics; scrapes do not wait for them
 _PATIENCE = 5.0  # seconds that a committed command waits until VMs can see it
+_PAGE = 1000  # hosts per query
 _RETRY = 0.1  # seconds between attempts to show it
 
 
@@ -102,6 +105,7 @@ class JournalReaders:
         driver_runner: DriverRunner,
         metrics_reader: MetricsReader,
         notifications: Notifications,
+        journal_log: JournalLog | None = None,
         patience: float = _PATIENCE,
     ) -> None:
         """Create the readers of the journal of `engine`.
@@ -117,6 +121,7 @@ class JournalReaders:
         self._documents = documents
         self._driver_runner = driver_runner
         self._notifications = notifications
+        self._journal_log = journal_log
         self._document_follower = Follower(
             "documents", documents.catch_up, is_known=is_known
         )
@@ -148,7 +153,8 @@ class JournalReaders:
     @property
     def health(self) -> Sequence[ThreadHealth]:
         """The states of all threads."""
-        followers = (*self.threads, *self._notifications.threads)
+        logs = () if self._journal_log is None else (self._journal_log,)
+        followers = (*self.threads, *self._notifications.threads, *logs)
         return [follower.health for follower in followers]
 
     def leave(self) -> None:
@@ -163,6 +169,8 @@ class JournalReaders:
         self._driver_follower.ring()
         self.timers.ring()
         self._notifications.ring()
+        if self._journal_log is not None:
+            self._journal_log.ring()
         self._apply(position)
 
     def read_to_end(self, restamp: Callable[[], None]) -> None:
@@ -214,7 +222,8 @@ class Service:
         """Create a service that serves `fleet`, if given; call `open` to start it.
 
         A guest shares its process with other programs, so it leaves garbage collection
-        alone and has no control plane until `open_control` is called.
+        alone, does not log journal entries, and has no control plane until
+        `open_control` is called.
         """
         self._fleet = fleet
         self._observer = observer
@@ -224,6 +233,10 @@ class Service:
         self._cleanup = ExitStack()
         self._streams: JournalStreams | None = None  # None without a control plane
         self._planes: list[_Plane] = []  # running parts
+        self._directory = Directory(
+            is_open=config.is_open, default_vm=config.default_vm
+        )
+        self._journal_log: JournalLog | None = None  # None for a guest
         self.metadata: Sequence[str] = ()
         self.control = ""  # empty without a control plane
 
@@ -259,7 +272,7 @@ class Service:
         control_socket = None if self._is_guest else listen(config.control, cleanup)
         self._open_engine(cleanup)
         engine = self.engine
-        directory = Directory(is_open=config.is_open, default_vm=config.default_vm)
+        directory = self._directory
         clock, per_second = engine.clock, config.requests_per_second
         if self._observer is not None:
             self._observer.opened(clock, directory)
@@ -325,6 +338,8 @@ class Service:
             observations=PendingObservations(),
             new_id=id_source(config.seed),
         )
+        if not self._is_guest:
+            self._journal_log = self._open_journal_log(clock)
         self._commit_first(make_engine(health=HealthMonitor(clock, is_quiet=True)))
         self.engine = make_engine(
             after_commit=self._wake_readers,
@@ -333,6 +348,17 @@ class Service:
         )
         self.fleets = FleetCommands(self.engine)
         self.operations = Operations(self.engine)
+
+    def _open_journal_log(self, clock: Clock) -> JournalLog:
+        """Open the log before the first commit, so that it includes that commit."""
+        journal_log = JournalLog(
+            self._store,
+            rules_of(self._config, clock),
+            lambda: silent_groups(self._directory, clock.now()),
+            is_known=lambda: self.engine.health.is_failing(),
+        )
+        journal_log.open()
+        return journal_log
 
     def _commit_first(self, engine: Engine) -> None:
         """Commit what all readers must see when they start."""
@@ -358,11 +384,15 @@ class Service:
             driver_runner=self._driver_runner,
             metrics_reader=self._metrics_reader,
             notifications=self._notifications,
+            journal_log=self._journal_log,
         )
         read_to_end = partial(self._readers.read_to_end, self.plane.refresh_head)
         self.advance = ClockAdvance(engine, read_to_end, self._wake_streams)
 
     def _start_readers(self, cleanup: ExitStack) -> None:
+        if self._journal_log is not None:
+            self._journal_log.start()
+            cleanup.callback(self._journal_log.stop)  # after everything that commits
         cleanup.callback(self._driver_runner.stop)
         cleanup.callback(self._notifications.stop)
         for thread in self._readers.threads:
@@ -377,6 +407,20 @@ class Service:
         self._wake_streams()
         if self._observer is not None:
             self._observer.wake()
+
+    def fleet_size(self) -> Mapping[str, int]:
+        """Return the number of hosts, groups and VMs."""
+        hosts, after = 0, ""
+        with self._store.snapshot() as snapshot:
+            while page := snapshot.hosts(after=after, limit=_PAGE):
+                hosts, after = hosts + len(page), page[-1].name
+        groups, vms = self._directory.group_states(), self._directory.entries()
+        return {"hosts": hosts, "groups": len(groups), "vms": len(vms)}
+
+    @property
+    def store_name(self) -> str:
+        """The name of the store, without its password."""
+        return self._store.name
 
     def health(self) -> Health:
         """Return the health of the service, without reading the store."""

@@ -53,6 +53,11 @@ class SqlStore:
         self._database.open()
         self._position = 0
 
+    @property
+    def name(self) -> str:
+        """The name of the database, without its password."""
+        return self._database.name
+
     def leave(self) -> None:
         """End running operations soon; call `close` afterward."""
         self._database.leave()

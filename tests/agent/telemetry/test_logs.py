@@ -65,8 +65,8 @@ def _moment(line: str) -> datetime:
 
 def test_a_json_line_is_an_object() -> None:
     first, second = map(json.loads, logged("json"))
-    assert first.keys() == {"at", "level", "logger", "message"}
-    assert re.fullmatch(TIME, first["at"])
+    assert first.keys() == {"time", "level", "logger", "message"}
+    assert re.fullmatch(TIME, first["time"])
     assert first["message"] == "web-0 listens\n<0>to evil"
     assert (second["level"], second["condition"]) == ("warning", "blind")
 

@@ -1,5 +1,6 @@
 """Tests of `forewarn serve` in this process; the end-to-end tests run the program."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -50,6 +51,7 @@ def test_service_that_has_lost_a_thread_exits(
     monkeypatch.setenv("FOREWARN_STATE_DIR", str(tmp_path))
     monkeypatch.setattr(service, "Service", CrippledService)
     monkeypatch.setattr(serve, "_CHECK", 0.001)
+    monkeypatch.setattr(serve, "_log_start", lambda service, config: None)
     monkeypatch.setattr(serve, "_start_log", lambda config: None)
     monkeypatch.setattr(os, "_exit", leave)
     with pytest.raises(_Exited):
@@ -84,6 +86,7 @@ def test_stop_that_hangs_is_aborted(
     monkeypatch.setenv("FOREWARN_STATE_DIR", str(tmp_path))
     monkeypatch.setattr(service, "Service", HangingService)
     monkeypatch.setattr(serve, "_CHECK", 0.001)
+    monkeypatch.setattr(serve, "_log_start", lambda service, config: None)
     monkeypatch.setattr(serve, "_STOP_LIMIT", 0.001)
     monkeypatch.setattr(serve, "_start_log", lambda config: None)
     monkeypatch.setattr(os, "_exit", leave)
@@ -113,6 +116,7 @@ def test_signal_during_the_start_ends_the_program_cleanly(
     monkeypatch.setattr(service, "Service", InterruptedService)
     monkeypatch.setattr(serve, "_limit_stop", lambda: None)
     monkeypatch.setattr(serve, "_CHECK", 0.001)
+    monkeypatch.setattr(serve, "_log_start", lambda service, config: None)
     monkeypatch.setattr(serve, "_start_log", lambda config: None)
     monkeypatch.setattr(os, "_exit", leave)
     before = signal.signal(signal.SIGTERM, lambda *_: missed.append(1))
@@ -168,3 +172,31 @@ def test_lack_of_resources_is_not_reported_as_a_bug(
     monkeypatch.setattr(serve, "_start_log", lambda config: None)
     assert main(["serve"]) == 1
     assert sentence in capsys.readouterr().err
+
+
+def test_terminal_lines_fit_it_and_keep_commands_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    message = (
+        "m-17 Reboot of node2 (web-0): stuck: the driver failed on web-0"
+        " (exit code 100: no route); run `forewarn maintenance explain m-17`"
+    )
+    record = logging.makeLogRecord({"msg": message, "levelno": logging.ERROR})
+    record.levelname, record.created = "ERROR", 43_200.0
+    assert serve._TerminalFormatter().format(record).splitlines() == [
+        "12:00:00Z ERROR   m-17 Reboot of node2 (web-0): stuck: the driver failed on",
+        "                  web-0 (exit code 100: no route); run",
+        "                  `forewarn maintenance explain m-17`",
+    ]
+
+
+def test_terminal_lines_have_colored_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    record = logging.makeLogRecord({"msg": "a\x1b[2J", "levelno": logging.ERROR})
+    record.levelname = "ERROR"
+    assert "\x1b[31mERROR  \x1b[0m a [2J" in serve._TerminalFormatter().format(record)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in serve._TerminalFormatter().format(record)

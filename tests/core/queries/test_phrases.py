@@ -132,7 +132,7 @@ TEXTS: list[tuple[f.Fact, str]] = [
         f.Canceled(at=NOON, by=None, maintenance="m0", reason="all its VMs have left"),
         "canceled automatically (all its VMs have left)",
     ),
-    (f.Closed(at=NOON, by="ops", maintenance="m0"), "closed by ops"),
+    (f.Closed(at=NOON, by="ops", maintenance="m0"), "closed as failed by ops"),
     (
         f.Published(at=NOON, audience="web", group="web", epoch="e", incarnation=3),
         "new document for web, incarnation 3",

@@ -19,7 +19,7 @@ from forewarn.core.fleet import VM
 from forewarn.core.outages import Outage
 from forewarn.engine.readers.documents import DocumentUpdate
 from forewarn.server.metadata.handler import ApproveFirst
-from forewarn.server.metadata.stats import Presence, presence
+from forewarn.server.metadata.stats import Presence, presence, silent_groups
 
 DAY = 24 * HOUR
 
@@ -121,3 +121,12 @@ def test_outage_does_not_count_toward_disabling() -> None:
     harness.handler.directory.update(DocumentUpdate(position=1, outages=[outage]))
     assert after(harness, DAY).disabled == 0
     assert after(harness, DAY + HOUR).disabled == 1
+
+
+def test_groups_that_were_once_enabled_are_named_when_disabled() -> None:
+    harness = a_harness(groups=(WEB, QUIET))
+    directory = harness.handler.directory
+    assert [*silent_groups(directory, NOON + DAY)] == []  # no request ever
+    set_last_request(harness)
+    assert [*silent_groups(directory, NOON + DAY - SECOND)] == []
+    assert [*silent_groups(directory, NOON + DAY)] == ["quiet"]

@@ -4,25 +4,32 @@ import argparse
 import json
 import logging
 import os
+import re
 import resource
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Timer
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
+from forewarn import __version__
 from forewarn.cli import options
 from forewarn.cli.contexts import CONTROL_URL
-from forewarn.cli.output import drop_output
+from forewarn.cli.output import Style, drop_output, paint, paragraph, unbroken
 from forewarn.config.load import SettingSources, load
 from forewarn.config.settings import SETTINGS, Config, Setting
 from forewarn.configfile import toml
 from forewarn.errors import CannotStart, ForewarnError, InvalidInput
 from forewarn.extras import required_extra
-from forewarn.logs import CleanFormatter, log_to_stderr
+from forewarn.formats import count
+from forewarn.logs import CleanFormatter, UtcFormatter, log_to_stderr
 from forewarn.notifiers.targets import NOTIFICATIONS
 from forewarn.signals import stop_on_signals
+
+if TYPE_CHECKING:
+    from forewarn.ports import Clock
+    from forewarn.service.service import Service
 
 _EXAMPLE = """\
 example:
@@ -33,10 +40,11 @@ Every option can also be set with an environment variable, or in the file
 specified with --config.
 """
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("forewarn.serve")
 
 _FEWEST_FILES = 64  # with fewer, some features would fail
 _LEAST_MEMORY = 512 << 20  # bytes of address space; with less, some starts fail
+_COMMAND = re.compile(r"`[^`]*`")  # not broken across lines, so that it can be copied
 _CHECK = 5.0  # seconds between two checks for threads that have ended
 _STOP_LIMIT = 4.0  # seconds after which the process exits even if stopping hangs
 
@@ -86,6 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         _serve(config, as_json=bool(arguments.json))
     except ForewarnError as error:
+        logging.shutdown()  # so that earlier messages precede the error
         sys.stderr.write(f"forewarn: {error}\n")
         return 1
 
@@ -114,12 +123,14 @@ def _serve(config: Config, *, as_json: bool) -> NoReturn:
             warn_of_short(token)
         with Service(config, token) as service:
             _print_addresses(service.metadata, service.control, as_json=as_json)
+            _log_start(service, config)
             record = _record_address(config.state_directory, service.control)
             while not stop.wait(_CHECK):
                 if ended := service.ended_threads():
                     _give_up(ended)
             _limit_stop()
             record.unlink(missing_ok=True)
+        _log.info("forewarn stopped")
         _exit(0)  # inside the block, so that further signals are still handled
 
 
@@ -221,11 +232,64 @@ def _record_address(directory: Path, control: str) -> Path:
     return path
 
 
+def _log_start(service: "Service", config: Config) -> None:
+    """Log what the service serves and how it is configured."""
+    size, clock = service.fleet_size(), service.engine.clock
+    hosts, groups = count(size["hosts"], "host"), count(size["groups"], "group")
+    serves = f"{hosts}, {groups}, {count(size['vms'], 'VM')}"
+    if not any(size.values()):
+        serves = "no VMs yet; to add some, run `forewarn fleet apply FILE`"
+    store = "memory" if config.store == "memory" else service.store_name
+    fields = {
+        "version": __version__,
+        "fleet": size,
+        "store": store,
+        "clock": clock.name,
+        "driver": config.driver,
+        "metadata": [*service.metadata],
+        "control": service.control,
+    }
+    _log.info("forewarn %s serves %s", __version__, serves, extra={"fields": fields})
+    _log.info("store: %s; clock: %s; driver: %s", store, _clock(clock), config.driver)
+    _log.info("portal: %s/; to sign in, run `forewarn portal`", service.control)
+
+
+def _clock(clock: "Clock") -> str:
+    if clock.name != "manual":
+        return clock.name
+    now = f"{clock.now():%Y-%m-%d %H:%M:%S}"
+    return f"manual, paused at {now} UTC (advance it with `forewarn clock advance`)"
+
+
+# --- log ---------------------------------------------------------------------
+
+
 def _start_log(config: Config) -> None:
     text = CleanFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
-    log_to_stderr(config.log_format, config.log_level, text)
+    if sys.stderr is not None and sys.stderr.isatty():
+        text = _TerminalFormatter()
+    log_to_stderr(config.log_format, config.log_level, text, in_background=True)
     for library in ("alembic", "uvicorn"):
         logging.getLogger(library).setLevel(logging.WARNING)
     # psycopg warns about lost connections, which we already report as errors.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
     logging.getLogger(NOTIFICATIONS).setLevel(logging.INFO)  # at any log level
+
+
+class _TerminalFormatter(UtcFormatter):
+    """Formats lines for a terminal: short times, colors, and lines that fit it."""
+
+    default_time_format = "%H:%M:%SZ"
+    default_msec_format = ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        level = f"{record.levelname:<7}"
+        head = f"{self.formatTime(record)} {level} "
+        message = _COMMAND.sub(lambda match: unbroken(match[0]), record.getMessage())
+        text = paragraph(head + message, indent=len(head))
+        if record.levelno >= logging.WARNING:
+            style: Style = "red" if record.levelno >= logging.ERROR else "yellow"
+            text = text.replace(level, paint(level, style, sys.stderr), 1)
+        if record.exc_info:
+            text += f"\n{self.formatException(record.exc_info)}"
+        return text

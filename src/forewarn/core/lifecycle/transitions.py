@@ -59,6 +59,13 @@ def apply(slice_: Slice, fact: f.Fact) -> Slice:
             return slice_.with_maintenance(_changed(slice_, fact))
 
 
+def apply_to(maintenance: Maintenance | None, fact: f.MaintenanceFact) -> Maintenance:
+    """Return `maintenance` with `fact` applied; it is None before its announcement."""
+    before = {} if maintenance is None else {maintenance.id: maintenance}
+    (after,) = apply(Slice(maintenances=before), fact).maintenances.values()
+    return after
+
+
 def replay(facts: Iterable[f.Fact]) -> Slice:
     """Rebuild the whole state from the start of a journal."""
     slice_ = Slice()

@@ -1,6 +1,6 @@
 """Phrases for times, durations, maintenance operations and facts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import count as numbers_from
 from typing import Any
@@ -70,6 +70,49 @@ def short_name(maintenance: Maintenance, event_id: str | None = None) -> str:
     return f"{maintenance.type} {(event_id or maintenance.events[0].id)[:SHORT]}"
 
 
+def start_time(maintenance: Maintenance) -> str:
+    """Describe when a maintenance operation may start."""
+    if maintenance.at_once:
+        return "starting immediately"
+    return f"not before {format_time(maintenance.not_before)}"
+
+
+def circumstances(maintenance: Maintenance) -> Iterator[str]:
+    """Yield what is special about an announcement, and its reason."""
+    if maintenance.emergency:
+        yield "emergency"
+    if maintenance.reason:
+        yield f"reason: {maintenance.reason}"
+    disabled = [event.group for event in maintenance.events if event.disabled]
+    if disabled:
+        groups = join_names([*dict.fromkeys(disabled)])
+        yield f"Scheduled Events disabled for {groups}"
+
+
+def start_text(
+    maintenance: Maintenance, at: datetime, *, is_share: bool = False
+) -> str:
+    """Describe the start of a maintenance operation at `at`, and why it started.
+
+    If `maintenance` is redacted for a group (`is_share`), approvals from other groups
+    are not mentioned.
+    """
+    if maintenance.at_once and at == maintenance.announced_at:
+        return "started without notice"
+    begin = f"started after {format_duration(at - maintenance.announced_at)}"
+    if is_share:
+        return begin
+    missing = [
+        event.group
+        for event in maintenance.live_events
+        if event.approved_at is None or event.approved_at > at
+    ]
+    if not missing:
+        return f"{begin}, approved by all groups"
+    groups = join_names([*dict.fromkeys(missing)])
+    return f"{begin}, without approval from {groups}"
+
+
 def preview_ids() -> Callable[[], str]:
     """Return a function that generates placeholder IDs for a dry run."""
     numbers = numbers_from(1)
@@ -104,7 +147,7 @@ def _fleet_changed(fact: f.FleetChanged) -> str:
     }
     parts = [_listed("added or changed", added), _listed("removed", removed)]
     what = "; ".join(part for part in parts if part)
-    return f"fleet changed {_by(fact.by)}{': ' if what else ''}{what}"
+    return f"fleet changed {by_whom(fact.by)}{': ' if what else ''}{what}"
 
 
 def _listed(verb: str, names_by_noun: Mapping[str, Sequence[str]]) -> str:
@@ -120,24 +163,13 @@ def _listed(verb: str, names_by_noun: Mapping[str, Sequence[str]]) -> str:
 
 def _announced(fact: f.Announced) -> str:
     maintenance = fact.announced
-    when = (
-        "starting immediately"
-        if maintenance.at_once
-        else f"not before {format_time(maintenance.not_before)}"
+    when = f"{start_time(maintenance)} ({maintenance.source}, {maintenance.cause})"
+    return "; ".join(
+        [
+            f"announced {by_whom(fact.by)}: {describe(maintenance)}, {when}",
+            *circumstances(maintenance),
+        ]
     )
-    parts = [
-        f"announced {_by(fact.by)}: {describe(maintenance)}, {when}"
-        f" ({maintenance.source}, {maintenance.cause})"
-    ]
-    if maintenance.emergency:
-        parts.append("emergency")
-    if maintenance.reason:
-        parts.append(f"reason: {maintenance.reason}")
-    disabled = [event.group for event in maintenance.events if event.disabled]
-    if disabled:
-        groups = join_names([*dict.fromkeys(disabled)])
-        parts.append(f"Scheduled Events disabled for {groups}")
-    return "; ".join(parts)
 
 
 def _approved(fact: f.Approved) -> str:
@@ -181,7 +213,8 @@ def _access_refused(fact: f.AccessRefused) -> str:
     return f"rejected {requests} with an invalid token ({addresses})"
 
 
-def _by(actor: str | None, otherwise: str = "automatically") -> str:
+def by_whom(actor: str | None, otherwise: str = "automatically") -> str:
+    """Describe who did something; None means that the service did it."""
     return otherwise if actor is None else f"by {actor}"
 
 
@@ -219,11 +252,11 @@ _TEXTS: Mapping[type[f.Fact], Callable[[Any], str]] = {  # Any: one kind each
         f"stuck: the driver failed on {join_names(fact.vms)}{_detail(fact.detail)}"
     ),
     f.WorkPrinted: _printed,
-    f.WorkRetried: lambda fact: f"retried {_by(fact.by)}",
+    f.WorkRetried: lambda fact: f"retried {by_whom(fact.by)}",
     f.WorkEnded: lambda fact: f"marked as done by {fact.by}{_detail(fact.reason)}",
     f.Completed: lambda _: "completed",
-    f.Canceled: lambda fact: f"canceled {_by(fact.by)}{_detail(fact.reason)}",
-    f.Closed: lambda fact: f"closed {_by(fact.by)}{_detail(fact.reason)}",
+    f.Canceled: lambda fact: f"canceled {by_whom(fact.by)}{_detail(fact.reason)}",
+    f.Closed: lambda fact: f"closed as failed {by_whom(fact.by)}{_detail(fact.reason)}",
     f.Published: lambda fact: (
         f"new document for {fact.audience}, incarnation {fact.incarnation}"
     ),
@@ -231,7 +264,7 @@ _TEXTS: Mapping[type[f.Fact], Callable[[Any], str]] = {  # Any: one kind each
     f.OutageEnded: _outage_ended,
     f.TokenCreated: _token_created,
     f.TokenRevoked: lambda fact: (
-        f"token {fact.name} revoked {_by(fact.by, 'because its group was removed')}"
+        f"token {fact.name} revoked {by_whom(fact.by, 'because its group was removed')}"
     ),
     f.AccessRefused: _access_refused,
 }

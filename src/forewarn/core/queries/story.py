@@ -8,7 +8,7 @@ from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Cause, Event, Maintenance
 from forewarn.core.outages import Outage, time_lost
 from forewarn.core.queries.explanation import WaitReason
-from forewarn.core.queries.phrases import fact_text, format_time
+from forewarn.core.queries.phrases import fact_text, format_time, start_text
 from forewarn.formats import format_duration, join_names
 
 
@@ -94,27 +94,11 @@ def _lines(
             ]
             yield from _seen(maintenance, first)
             rest = [sight for sight in rest if sight not in first]
-        is_start = isinstance(fact, f.Started)
-        what = _started(maintenance, fact, is_share) if is_start else fact_text(fact)
+        what = fact_text(fact)
+        if isinstance(fact, f.Started):
+            what = start_text(maintenance, fact.at, is_share=is_share)
         yield StoryLine(at=fact.at, what=what)
     yield from _seen(maintenance, rest)
-
-
-def _started(maintenance: Maintenance, fact: f.Fact, is_share: bool) -> str:
-    if maintenance.at_once and fact.at == maintenance.announced_at:
-        return "started without notice"
-    begin = f"started after {format_duration(fact.at - maintenance.announced_at)}"
-    if is_share:
-        return begin
-    missing = [
-        event.group
-        for event in maintenance.live_events
-        if event.approved_at is None or event.approved_at > fact.at
-    ]
-    if not missing:
-        return f"{begin}, approved by all groups"
-    groups = join_names([*dict.fromkeys(missing)])
-    return f"{begin}, without approval from {groups}"
 
 
 # --- sights and notice -------------------------------------------------------

@@ -7,7 +7,7 @@ most the response being sent.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
@@ -100,19 +100,36 @@ def presence(directory: Directory, now: datetime) -> Presence:
     )
 
 
+def silent_groups(directory: Directory, now: datetime) -> Iterator[str]:
+    """Yield the groups that sent requests once but have been disabled since."""
+    outages = [*directory.outages]
+    for states in _batches(directory.group_states()):
+        for state in states:
+            if state.last_request is not None and state.is_disabled(now, outages):
+                yield state.group.name
+
+
+def _batches(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    """Yield `items` in batches, with pauses in which the metadata loop can run.
+
+    Without the pauses, the loop would wait up to 5 ms each time until the interpreter
+    switches threads.
+    """
+    for start in range(0, len(items), _AT_ONCE):
+        yield items[start : start + _AT_ONCE]
+        time.sleep(_PAUSE)
+
+
 def _count_times(
     items: Sequence[_T], last_request: Callable[[_T], datetime | None]
 ) -> _Times:
     """Return how many items share each time of a last request.
 
-    VMs that poll in the same second can then be evaluated together. The function pauses
-    between batches so that the metadata loop can run. Without the pauses, the loop
-    would wait up to 5 ms each time until the interpreter switches threads.
+    VMs that poll in the same second can then be evaluated together.
     """
     times: _Times = Counter()
-    for start in range(0, len(items), _AT_ONCE):
-        times.update([last_request(item) for item in items[start : start + _AT_ONCE]])
-        time.sleep(_PAUSE)
+    for batch in _batches(items):
+        times.update([last_request(item) for item in batch])
     return times
 
 

@@ -6,8 +6,8 @@ from threading import Lock
 from typing import assert_never
 
 from forewarn.core.lifecycle import facts as f
-from forewarn.core.lifecycle.model import Maintenance, Phase, Slice
-from forewarn.core.lifecycle.transitions import apply
+from forewarn.core.lifecycle.model import Maintenance, Phase
+from forewarn.core.lifecycle.transitions import apply_to
 from forewarn.core.outages import Outage
 from forewarn.core.queries.notice_audit import audit_notice
 from forewarn.engine.lookup import every
@@ -89,9 +89,10 @@ class MetricsReader:
                     after = self._apply(fact, before)
                     self._count(fact, after)
 
-    def _apply(self, fact: f.Fact, before: Maintenance | None) -> Maintenance:
-        current = {} if before is None else {before.id: before}
-        (after,) = apply(Slice(maintenances=current), fact).maintenances.values()
+    def _apply(
+        self, fact: f.MaintenanceFact, before: Maintenance | None
+    ) -> Maintenance:
+        after = apply_to(before, fact)
         if after.phase.is_live:
             self._live[after.id] = after
             return after
