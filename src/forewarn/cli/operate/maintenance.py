@@ -259,8 +259,7 @@ def _explain(args: argparse.Namespace) -> int:
 def _wait(args: argparse.Namespace) -> int:
     api = api_of(args)
     plain = wait.wait_for(api, path_of(api, args.id), args)
-    maintenance = maintenance_from(plain)
-    return write_response(args, plain, _state_lines(maintenance), [maintenance.id])
+    return write_response(args, plain, _state_lines(maintenance_from(plain)))
 
 
 def path_of(api: ControlApi, any_id: str | None) -> str:
