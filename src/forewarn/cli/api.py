@@ -121,6 +121,12 @@ class ControlApi:
                 return
             after = following
 
+    def check_names(self, **names: Iterable[str] | None) -> None:
+        """Raise `Refused` if a name is unknown; the keywords are vms, hosts, groups."""
+        for kind, several in names.items():
+            for name in several or ():
+                self.request("GET", f"/v1/{kind}/{segment(name)}")
+
     def now(self) -> datetime:
         """Return the service's time, which may differ from this machine's."""
         time = object_from(self.request("GET", "/v1/clock")).time("now")

@@ -57,8 +57,8 @@ _ID = (
 
 _LIST = """\
 List scheduled and started maintenance operations. WHEN shows when an operation
-will start at the latest, has started, or has ended. With -o wide, the list also
-shows exact times, causes and groups."""
+will start at the latest, has started, or has ended; an operation that is due is
+blocked. With -o wide, the list also shows exact times, causes and groups."""
 
 _WAIT = """\
 Wait until a maintenance operation has started, completed or been canceled. The
@@ -226,6 +226,8 @@ def _list(args: argparse.Namespace) -> int:
         for item in api.items("/v1/maintenances", phases)
         if _is_wanted(maintenance_from(item), args)
     ]
+    if not items:
+        api.check_names(vms=args.vm, hosts=args.host, groups=args.group)
     kind = "maintenance" if args.all else "scheduled or started maintenance"
     names = (maintenance_from(item).id for item in items)
     lines = _list_lines(items, f"no {kind} operations", args, api)
@@ -313,46 +315,34 @@ def _change(args: argparse.Namespace) -> int:
     return _each(args, change, _retried_lines if verb == "retry" else _changed_lines)
 
 
-def _changed_lines(api: ControlApi, plain: object) -> Iterator[str]:
-    del api
-    yield from _state_lines(maintenance_from(plain))
-
-
-def _retried_lines(api: ControlApi, plain: object) -> Iterator[str]:
-    del api
-    maintenance = maintenance_from(plain)
-    yield _wrapped(
-        f"{maintenance.id} ({maintenance.title}): the driver is running again. To wait"
-        f" for the result, run `forewarn maintenance wait {maintenance.id}`."
-    )
-
-
 def _each(
     args: argparse.Namespace,
     act: Callable[[ControlApi, str, str], Sequence[object]],
-    lines: Callable[[ControlApi, object], Iterator[str]],
+    lines: Callable[[ControlApi, Sequence[object]], Iterator[str]],
 ) -> int:
     """Act on each operation, after making sure that all of them exist.
 
     If some of several fail, report them, continue with the others, and return 1.
     """
-    api = api_of(args)
-    phase = _VERBS[args.maintenance_command].phase
+    api, verb = api_of(args), args.maintenance_command
+    phase, is_approval = _VERBS[verb].phase, verb == "approve"
     found = {any_id: _label(api, any_id, phase) for any_id in args.ids}
+    if not is_approval:  # several IDs may identify one operation
+        found = {label: label for label in found.values()}
     responses: list[object] = []
-    failed = 0
+    done: list[str] = []
     for any_id, label in found.items():
         try:
             responses += act(api, any_id, path_of(api, label))
         except ForewarnError as error:
             if len(found) == 1:
                 raise
-            failed += 1
             write_error(f"{label}: {error}" if label not in str(error) else str(error))
-    plain = responses[0] if len(found) == 1 == len(responses) else responses
-    shown = (line for response in responses for line in lines(api, response))
-    write_response(args, plain, shown, dict.fromkeys(found.values()))
-    return 1 if failed else 0
+        else:
+            done.append(label)
+    plain = responses if is_approval or len(found) > 1 else responses[0]
+    write_response(args, plain, lines(api, responses), dict.fromkeys(done))
+    return 0 if len(done) == len(found) else 1
 
 
 def _label(api: ControlApi, any_id: str, phase: str) -> str:
@@ -414,20 +404,37 @@ def _show_lines(plain: object, path: str, api: ControlApi) -> Iterator[str]:
     yield from _sentences(story)
 
 
-def _approved_lines(api: ControlApi, plain: object) -> Iterator[str]:
-    event = event_from(plain)
-    yield paragraph(f"approved: event {event.id} for group {event.group}")
-    maintenance = maintenance_from(api.request("GET", path_of(api, event.maintenance)))
-    yield from _state_lines(maintenance)
+def _approved_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str]:
+    events = [event_from(plain) for plain in responses]
+    for event in events:
+        yield paragraph(f"approved: event {event.id} for group {event.group}")
+    for label in dict.fromkeys(event.maintenance for event in events):
+        yield from _state_lines(
+            maintenance_from(api.request("GET", path_of(api, label)))
+        )
+
+
+def _changed_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str]:
+    del api
+    for plain in responses:
+        yield from _state_lines(maintenance_from(plain))
+
+
+def _retried_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str]:
+    del api
+    for maintenance in map(maintenance_from, responses):
+        yield _wrapped(
+            f"{maintenance.id} ({maintenance.title}): the driver is running again. To"
+            f" wait for the result, run `forewarn maintenance wait {maintenance.id}`."
+        )
 
 
 def _state_lines(maintenance: MaintenanceResponse) -> Iterator[str]:
-    left = len(maintenance.events) - maintenance.approved
-    waits = maintenance.phase == "SCHEDULED" and left
+    total = len(maintenance.events)
+    left = total - maintenance.approved if maintenance.phase == "SCHEDULED" else 0
+    events = f"{left} of {total} events" if total > 1 else "its event"
     still = (
-        f"; {left} of {len(maintenance.events)} events are not approved yet"
-        if waits
-        else ""
+        f"; {events} {'is' if left == 1 else 'are'} not approved yet" if left else ""
     )
     yield paragraph(
         f"{maintenance.id} ({maintenance.title}) is {maintenance.phase}{still}"
@@ -442,13 +449,19 @@ def _row(maintenance: MaintenanceResponse, now: datetime) -> tuple[str, ...]:
         f"{maintenance.approved}/{len(maintenance.events)}"
         if maintenance.phase == "SCHEDULED"
         else "",
-        format_distance(maintenance.changed_at(now), now),
+        _when(maintenance, now),
         describe_target(maintenance.host, maintenance.vms),
         join_names([*dict.fromkeys(event.group for event in maintenance.events)]),
         format_time(maintenance.not_before) or "",
         maintenance.cause,
         maintenance.reason or "",
     )
+
+
+def _when(maintenance: MaintenanceResponse, now: datetime) -> str:
+    at = maintenance.changed_at(now)
+    is_due = maintenance.phase == "SCHEDULED" and at <= now
+    return "due" if is_due else format_distance(at, now)
 
 
 def _state(maintenance: MaintenanceResponse, now: datetime) -> str:
