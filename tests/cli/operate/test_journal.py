@@ -213,3 +213,27 @@ def test_follow_shows_nothing_before_a_future_position(
     assert run("journal --json --follow --after 90", code=1) == "forewarn: enough\n"
     [stream] = [request for request in service.requests if request.path == "/v1/stream"]
     assert stream.headers["Last-Event-Id"] == "90"
+
+
+def test_yaml_is_a_document_per_entry(service: Service, run: Cli) -> None:
+    service.respond("GET", "/v1/journal", page(an_entry(1, "A"), an_entry(2, "B")))
+    _, first, second = run("journal -o yaml").split("---\n")
+    assert first.startswith('position: 1\nat: "2026-01-01T12:00:00Z"\nfact: "A"\n')
+    assert second.startswith("position: 2\n")
+
+
+def test_unknown_name_is_an_error_if_no_entry_matches(
+    service: Service, run: Cli
+) -> None:
+    service.respond("GET", "/v1/journal", page())
+    service.respond("GET", "/v1/vms/web-0", {})
+    service.refuse("GET", "/v1/groups/webb", 404, "group webb not found")
+    assert run("journal --vm web-0") == ""
+    assert run("journal --vm web-0 --group webb", code=1) == (
+        "forewarn: group webb not found\n"
+    )
+
+
+def test_names_that_have_left_the_fleet_are_valid(service: Service, run: Cli) -> None:
+    service.respond("GET", "/v1/journal", page(an_entry(1, "Started")))
+    assert "Started" in run("journal --vm gone")
