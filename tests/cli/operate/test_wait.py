@@ -21,7 +21,7 @@ COMPLETED = a_maintenance(phase="COMPLETED", ended_at="2026-01-01T12:20:00Z")
 
 @dataclass(slots=True)
 class FakeTime:
-    """A clock that moves only while somebody waits."""
+    """A clock that moves only during pauses."""
 
     now: float = 1000.0
     pauses: int = 0
