@@ -68,6 +68,7 @@ def test_noun_alone_prints_its_help(line: str, run: Cli) -> None:
             "vm restart",
         ),
         ("vm restart", "missing NAME", "vm restart"),
+        ("journal --vm ''", "--vm: a value is missing", "journal"),
         ("announce reboot", "specify one of --vm, --host, --group", "announce"),
     ],
 )

@@ -237,7 +237,9 @@ def api_for(choice: ServiceChoice) -> ControlApi:
 
 
 def segment(text: str) -> str:
-    """Percent-encode `text` for use as a single path segment."""
+    """Percent-encode a name or an ID for use as a single path segment."""
+    if not text.strip():
+        raise WrongUsage("a name or an ID is empty")
     return quote(text, safe="")
 
 

@@ -240,6 +240,12 @@ def test_id_is_required_if_the_choice_is_not_clear(
     )
 
 
+@pytest.mark.parametrize("line", ["maintenance cancel ''", "events approve ' '"])
+def test_empty_id_is_wrong_usage(service: Service, line: str, run: Cli) -> None:
+    assert run(line, code=2) == "forewarn: a name or an ID is empty\n"
+    assert service.requests == []
+
+
 def test_id_is_escaped_in_the_path(service: Service, run: Cli) -> None:
     run("maintenance show", "../clock?x", code=1)
     assert service.requests[0].path == "/v1/maintenances/..%2Fclock%3Fx"
@@ -314,6 +320,17 @@ def test_a_maintenance_is_changed(
     assert run(f"maintenance {verb} web-0") == f"m-1 (Reboot of web-0, web-1) {shown}"
     assert service.requests[0].query == [("phase", wanted)]
     assert service.only("POST").body == {}
+
+
+def test_complete_explains_why_the_operation_has_not_ended(
+    service: Service, run: Cli
+) -> None:
+    service.respond("GET", f"{LIST}/{M1}", a_maintenance(**STARTED))
+    service.respond("POST", f"{LIST}/{M1}/complete", a_maintenance(**STARTED))
+    assert run("maintenance complete m-1") == (
+        "m-1 (Reboot of web-0, web-1) is marked as done; it ends when its events have\n"
+        "    been shown for the minimum time\n"
+    )
 
 
 def test_retry_shows_how_to_wait_for_its_result(service: Service, run: Cli) -> None:

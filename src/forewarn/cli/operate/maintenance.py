@@ -312,7 +312,7 @@ def _change(args: argparse.Namespace) -> int:
         del any_id
         return [api.request("POST", f"{path}/{verb}", body)]
 
-    return _each(args, change, _retried_lines if verb == "retry" else _changed_lines)
+    return _each(args, change, _LINES[verb])
 
 
 def _each(
@@ -420,6 +420,18 @@ def _changed_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str
         yield from _state_lines(maintenance_from(plain))
 
 
+def _completed_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str]:
+    for plain in responses:
+        maintenance = maintenance_from(plain)
+        if maintenance.phase == "STARTED":
+            yield paragraph(
+                f"{maintenance.id} ({maintenance.title}) is marked as done; it ends"
+                " when its events have been shown for the minimum time"
+            )
+        else:
+            yield from _changed_lines(api, [plain])
+
+
 def _retried_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str]:
     del api
     for maintenance in map(maintenance_from, responses):
@@ -427,6 +439,14 @@ def _retried_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str
             f"{maintenance.id} ({maintenance.title}): the driver is running again. To"
             f" wait for the result, run `forewarn maintenance wait {maintenance.id}`."
         )
+
+
+_LINES = {
+    "cancel": _changed_lines,
+    "complete": _completed_lines,
+    "retry": _retried_lines,
+    "close": _changed_lines,
+}
 
 
 def _state_lines(maintenance: MaintenanceResponse) -> Iterator[str]:
