@@ -52,7 +52,7 @@ def test_empty_variable_counts_as_unset(
     assert run("maintenance list") != "[]\n"
 
 
-@pytest.mark.parametrize("line", ["", "vm", "clock", "help vm"])
+@pytest.mark.parametrize("line", ["", "vm", "clock", "help vm", "mnt", "events"])
 def test_noun_alone_prints_its_help(line: str, run: Cli) -> None:
     assert run(line).startswith("usage: forewarn")
 
@@ -68,6 +68,7 @@ def test_noun_alone_prints_its_help(line: str, run: Cli) -> None:
             "vm restart",
         ),
         ("vm restart", "missing NAME", "vm restart"),
+        ("journal --vm ''", "--vm: a value is missing", "journal"),
         ("announce reboot", "specify one of --vm, --host, --group", "announce"),
     ],
 )

@@ -6,6 +6,7 @@ directory of an agent that was killed, and what that version returned for both.
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,24 @@ def _renamed(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     }
 
 
-RESPONSES: dict[str, Any] = json.loads(
+def _labeled(plain: Any, labels: Mapping[str, str]) -> Any:
+    """Replace the IDs of maintenance operations with `labels`, and add their GUIDs."""
+    if isinstance(plain, list):
+        return [_labeled(item, labels) for item in plain]
+    if isinstance(plain, dict):
+        own = {"guid": plain["id"]} if plain.get("id") in labels else {}
+        return {name: _labeled(value, labels) for name, value in plain.items()} | own
+    return labels.get(plain, plain) if isinstance(plain, str) else plain
+
+
+_PLAIN: dict[str, Any] = json.loads(
     (EARLIER / "responses.json").read_text(), object_pairs_hook=_renamed
 )
+#: Labels of the maintenance operations, in order of announcement, keyed by GUID.
+LABELS = {
+    item["id"]: f"m-{number}" for number, item in enumerate(_PLAIN["maintenances"], 1)
+}
+RESPONSES: dict[str, Any] = _labeled(_PLAIN, LABELS)
 
 #: Fields that responses have had only since then, with the values of earlier data.
 ADDED: dict[str, dict[str, object]] = {
@@ -66,6 +82,18 @@ def test_a_store_opens_with_all_its_content(tmp_path: Path, store: str) -> None:
         entries = service.facts()[: len(earlier)]
         assert all(entry.pop("text") for entry in entries)  # added since
         assert entries == earlier
+
+
+def test_maintenance_in_the_store_is_found_by_its_guid_and_label(
+    tmp_path: Path, store: str
+) -> None:
+    with a_service(tmp_path, store=store, fleet=None, driver="operator") as service:
+        for any_id in (*LABELS, *LABELS.values()):
+            maintenance = service.get(f"/v1/maintenances/{any_id}")
+            assert any_id in (maintenance["id"], maintenance["guid"])
+            assert LABELS[maintenance["guid"]] == maintenance["id"]
+        service.announce(vms=["web-0"])
+        assert service.get("/v1/maintenances/m-6")["vms"] == ["web-0"]
 
 
 def _with_added(resource: str, value: Any) -> Any:

@@ -36,8 +36,15 @@ def test_operations_are_numbered_in_order_of_announcement(system: System) -> Non
     later = system.engine.announce(a_reboot("web-1", "lone"), by="ops")
     assert [item.number for item in (first, *later)] == [1, 2, 3]
     assert first.label == "m-1"
+
+
+def test_number_is_never_used_again(system: System) -> None:
+    last = system.announce(a_reboot("web-0"))
+    system.engine.cancel(last.id, by="ops")
+    preview(system.engine, a_reboot("web-1"), by="ops")
+    assert system.announce(a_reboot("web-1")).number == 2
     again = a_system(system.store, fleet=None)
-    assert again.announce(a_reboot("web-2")).number == 4
+    assert again.announce(a_reboot("web-2")).number == 3
 
 
 def test_every_vm_of_the_group_sees_it(system: System) -> None:
@@ -187,4 +194,4 @@ def test_a_preview_names_a_blocker_from_elsewhere(system: System) -> None:
     held = system.announce(an_emergency("web-1"))
     (seen,) = preview(system, a_reboot("web-0"))
     (blocker,) = [wait for wait in seen.explanation.waits if wait.kind == "blocker"]
-    assert blocker.maintenance == held.id
+    assert blocker.maintenance == held.label

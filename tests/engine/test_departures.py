@@ -154,7 +154,7 @@ def test_a_group_kept_for_its_work_keeps_its_spelling(
     system = a_system(open_store(), driver=OperatorDriver())
     maintenance = system.announce(an_emergency("lone"))
     system.fleets.remove_vm("lone", by="ops")
-    with pytest.raises(InUse, match=maintenance.id):
+    with pytest.raises(InUse, match=f": {maintenance.label}$"):
         system.fleets.put_vm(VM(name="LONE", group="LONE"), by="ops")
     system.advance.by(MINUTE)
     system.fleets.put_vm(VM(name="LONE", group="LONE"), by="ops")
@@ -181,7 +181,7 @@ def test_a_host_stays_during_its_maintenance_even_without_vms(
     for name in maintenance.vms:
         moved = replace(system.fleet().vms[name], host="host-b")
         system.fleets.put_vm(moved, by="ops")
-    with pytest.raises(InUse, match=maintenance.id):
+    with pytest.raises(InUse, match=f": {maintenance.label}$"):
         system.fleets.remove_host("host-a", by="ops")
     Operations(system.engine).recover(order, by="ops")
     system.advance.by(MINUTE)

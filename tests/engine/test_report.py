@@ -83,7 +83,7 @@ def test_an_event_seen_in_time_is_not_unseen(system: System) -> None:
     system.observations.add_sight(Sight(event=seen.events[0].id, vm="web-1", at=NOON))
     system.advance.by(HOUR)
     report = report_on(system.engine, None)
-    assert [event.maintenance for event in report.never_shown.events] == [unseen.id]
+    assert [event.maintenance for event in report.never_shown.events] == [unseen.label]
 
 
 def test_pending_observations_count(system: System) -> None:

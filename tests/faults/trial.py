@@ -172,17 +172,19 @@ class Trial:
         response = await request(world, "/v1/report")
         if response is not None and response.status == 200:
             history.report = json.loads(response.body)
-        history.runs += _runs(self.log)
+        labels = {item["guid"]: item["id"] for item in history.maintenances}
+        history.runs += _runs(self.log, labels)
 
 
-def _runs(log: Path) -> list[DriverRun]:
+def _runs(log: Path, labels: Mapping[str, str]) -> list[DriverRun]:
+    """Read the driver's log, which identifies maintenance by its GUID."""
     lines = log.read_text().splitlines() if log.exists() else []
     runs = []
     for line in lines:
         maintenance, attempt, begun, vms, shared = line.split(";")
         runs.append(
             DriverRun(
-                maintenance=maintenance,
+                maintenance=labels.get(maintenance, maintenance),
                 attempt=int(attempt),
                 begun=float(begun),
                 vms=tuple(vms.split()),

@@ -34,6 +34,7 @@ def a_story(phase: Phase = Phase.COMPLETED) -> Maintenance:
     )
     return replace(
         maintenance,
+        number=17,
         ended_at=STARTED + 5 * SECOND,
         description="Host server is undergoing maintenance.",
     )

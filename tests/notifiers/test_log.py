@@ -28,7 +28,7 @@ def test_line_describes_the_fact_and_the_maintenance(
     record = record_of(caplog, a_notice())
     assert record.name == "forewarn.notifications"
     assert record.getMessage() == (
-        "17 Started at 2026-01-05 12:15:00 UTC: M0, Reboot of host-a (web-0,"
+        "17 Started at 2026-01-05 12:15:00 UTC: m-17, Reboot of host-a (web-0,"
         " db-0, db-1): started after 15 min, without approval from web, db"
     )
 

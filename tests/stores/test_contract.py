@@ -249,6 +249,41 @@ class TestState:
             assert snapshot.maintenance("M1") is None
         assert [item.id if item else None for item in results] == ["M0"] * 3
 
+    def test_maintenance_is_found_by_its_number(self, store: Store) -> None:
+        put(store, a_fleet(), *map(announced, map(a_maintenance, ("M0", "M6"))))
+        with store.snapshot() as snapshot:
+            results = [snapshot.maintenance_number(number) for number in (1, 7, 2, 0)]
+        assert [item and item.id for item in results] == ["M0", "M6", None, None]
+
+    def test_maintenance_is_found_by_the_beginning_of_an_id(self, store: Store) -> None:
+        put(store, a_fleet(), *map(announced, map(a_maintenance, ("M12", "M2", "M1"))))
+        put(
+            store, announced(a_maintenance("M10", groups=("web", "db"))), canceled("M1")
+        )
+        put(store, announced(a_maintenance("M19")))
+        with store.snapshot() as snapshot:
+            results = {
+                prefix: [item.id for item in snapshot.maintenances_like(prefix)]
+                for prefix in ("M1", "M10", "M10-", "M10-d", "M2-web", "M3", "m1", "12")
+            }
+        assert results == {
+            "M1": ["M12", "M1", "M10"],  # at most three, in order of announcement
+            **{prefix: ["M10"] for prefix in ("M10", "M10-", "M10-d")},
+            "M2-web": ["M2"],
+            **{prefix: [] for prefix in ("M3", "m1", "12")},
+        }
+
+    def test_labels_of_any_number_of_maintenance_ids_are_found(
+        self, store: Store
+    ) -> None:
+        names = [f"M{number}" for number in range(250)]
+        put(store, a_fleet(), *map(announced, map(a_maintenance, names)))
+        with store.snapshot() as snapshot:
+            assert snapshot.labels(*names, "M250", "M0-web") == {
+                name: f"m-{number}" for number, name in enumerate(names, 1)
+            }
+            assert snapshot.labels() == {}
+
     def test_maintenance_of_several_events_is_found(self, store: Store) -> None:
         both = a_maintenance(groups=("web", "db"))
         other = a_maintenance("M1", groups=("web",))

@@ -127,6 +127,12 @@ class ControlApi:
                 return
             after = following
 
+    def check_names(self, **names: Iterable[str] | None) -> None:
+        """Raise `Refused` if a name is unknown; the keywords are vms, hosts, groups."""
+        for kind, several in names.items():
+            for name in several or ():
+                self.request("GET", f"/v1/{kind}/{segment(name)}")
+
     def now(self) -> datetime:
         """Return the service's time, which may differ from this machine's."""
         time = object_from(self.request("GET", "/v1/clock")).time("now")
@@ -237,7 +243,9 @@ def api_for(choice: ServiceChoice) -> ControlApi:
 
 
 def segment(text: str) -> str:
-    """Percent-encode `text` for use as a single path segment."""
+    """Percent-encode a name or an ID for use as a single path segment."""
+    if not text.strip():
+        raise WrongUsage("a name or an ID is empty")
     return quote(text, safe="")
 
 

@@ -464,7 +464,14 @@ def help_of(option: Option) -> str:
 
 def _list_of(read: Callable[[str], object]) -> Callable[[str], list[object]]:
     """Return a parser for values that are separated by commas."""
-    return lambda text: [read(word.strip()) for word in text.split(",") if word.strip()]
+
+    def read_list(text: str) -> list[object]:
+        words = [word.strip() for word in text.split(",") if word.strip()]
+        if not words:  # probably an empty variable in a script
+            raise argparse.ArgumentTypeError("a value is missing")
+        return [read(word) for word in words]
+
+    return read_list
 
 
 def _declare(parser: argparse.ArgumentParser, exclusive: tuple[Option, ...]) -> None:

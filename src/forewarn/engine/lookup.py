@@ -81,7 +81,8 @@ def find_maintenance(
 
 
 def _adjectives(phases: Collection[Phase]) -> str:
-    return " or ".join(phase.lower() for phase in LIVE_PHASES if phase in phases)
+    words = [phase.lower() for phase in LIVE_PHASES if phase in phases]
+    return " or ".join(words) or "matching"
 
 
 def _events(maintenance: Maintenance, group: str | None) -> Sequence[Event]:
@@ -114,7 +115,8 @@ def _live_at(
     return [
         item
         for item in snapshot.slice(sorted(groups)).maintenances.values()
-        if _events(item, group) and folded in map(fold_name, _places(item))
+        if _events(item, group)
+        and folded in map(fold_name, _places(shown_maintenance(item, group)))
     ], nouns[0]
 
 

@@ -1,6 +1,7 @@
 """Tests of `forewarn watch` and `forewarn approve`, which run in a VM."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 from tests.client.support.service import EMPTY, a_service, hang_up, respond
@@ -16,13 +17,20 @@ Patch = pytest.MonkeyPatch
 NOON = "Sat, 31 Jan 2026 12:00:00 GMT"
 
 
-def an_event(id: str = "E0", status: str = "Scheduled") -> dict[str, object]:
+ID_1 = "2C6D9E30-74B5-4E8F-90A1-3D4C5E6F7081"
+ID_2 = "3D7EAF41-85C6-4F90-A1B2-4E5D6F708192"
+ID_3 = "2C6DFFFF-74B5-4E8F-90A1-3D4C5E6F7081"
+
+
+def an_event(
+    id: str = "E0", status: str = "Scheduled", vms: Sequence[str] = ("web-0",)
+) -> dict[str, object]:
     return {
         "EventId": id,
         "EventStatus": status,
         "EventType": "Reboot",
         "ResourceType": "VirtualMachine",
-        "Resources": ["web-0"],
+        "Resources": [*vms],
         "NotBefore": "Sat, 31 Jan 2026 12:15:00 GMT" if status == "Scheduled" else "",
         "Description": "Host server is undergoing maintenance.",
         "EventSource": "Platform",
@@ -125,13 +133,56 @@ def test_invalid_options_are_wrong_usage(
 # --- approve -----------------------------------------------------------------
 
 
-def test_named_events_are_approved(capsys: Capture) -> None:
+def test_whole_ids_are_approved_without_reading_the_document(capsys: Capture) -> None:
     with a_service(respond(b"")) as service:
-        assert main.main(["approve", "E0", "E1", "--endpoint", service.url]) == 0
-        assert service.body() == (
-            b'{"StartRequests":[{"EventId":"E0"},{"EventId":"E1"}]}'
-        )
-    assert capsys.readouterr().out == "approved E0\napproved E1\n"
+        assert main.main(["approve", ID_1, ID_2, "--endpoint", service.url]) == 0
+        assert json.loads(service.body()) == {
+            "StartRequests": [{"EventId": ID_1}, {"EventId": ID_2}]
+        }
+        assert len(service.requests) == 1
+    assert capsys.readouterr().out == f"approved {ID_1}\napproved {ID_2}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "ids"),
+    [
+        ([ID_1[:8]], [ID_1]),
+        ([ID_2[:4].lower(), ID_1], [ID_1, ID_2]),
+        (["--vm", "WEB-0"], [ID_1, ID_3]),
+        (["--vm", "web-0,db-0"], [ID_1, ID_2, ID_3]),
+        (["--vm", "web-9"], []),
+    ],
+)
+def test_events_are_chosen_by_the_beginning_of_an_id_or_a_vm(
+    capsys: Capture, words: list[str], ids: list[str]
+) -> None:
+    listed = a_document(
+        an_event(ID_1),
+        an_event(ID_2, vms=["db-0", "db-1"]),
+        an_event(ID_3),
+        an_event(ID_2[:8], "Started"),
+    )
+    with a_service(respond(listed), respond(b"")) as service:
+        assert main.main(["approve", *words, "--json", "--endpoint", service.url]) == 0
+        assert len(service.requests) == (2 if ids else 1)
+    assert json.loads(capsys.readouterr().out) == {"approved": ids}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["9999"], "no scheduled event has an ID that starts with 9999"),
+        ([ID_1, ID_1[:4]], f"{ID_1[:4]} is ambiguous: {ID_1}, {ID_3}"),
+        ([""], "use at least 4 characters of an event's ID"),
+    ],
+)
+def test_nothing_is_approved_if_an_id_is_unclear(
+    capsys: Capture, words: list[str], message: str
+) -> None:
+    with a_service(respond(a_document(an_event(ID_1), an_event(ID_3)))) as service:
+        assert main.main(["approve", *words, "--endpoint", service.url]) == 2
+        assert len(service.requests) == 1
+    assert capsys.readouterr() == ("", f"forewarn: {message}\n")
 
 
 def test_only_events_that_wait_are_approved(capsys: Capture) -> None:
@@ -151,12 +202,14 @@ def test_approve_without_waiting_events_prints_a_message(capsys: Capture) -> Non
 
 
 def test_refusal_of_the_service_is_shown(capsys: Capture) -> None:
-    with a_service(respond({"error": "no event E9"}, 400)) as service:
-        assert main.main(["approve", "E9", "--endpoint", service.url]) == 1
-    assert "no event E9" in capsys.readouterr().err
+    with a_service(respond({"error": "no such event"}, 400)) as service:
+        assert main.main(["approve", ID_1, "--endpoint", service.url]) == 1
+    assert "no such event" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [[], ["E0", "--all"]])
+@pytest.mark.parametrize(
+    "words", [[], [ID_1, "--all"], ["--vm", "a", "--all"], [ID_1, "--vm", "a"]]
+)
 def test_either_ids_or_all_are_required(words: list[str], capsys: Capture) -> None:
     assert main.main(["approve", *words]) == 2
     assert "--all" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import E1, M1, Json, an_entry, page
 from tests.cli.support.service import Service, json_reply, stream_reply
@@ -25,8 +26,7 @@ def test_the_journal_is_read_to_its_end(service: Service, run: Cli) -> None:
     service.respond("GET", "/v1/journal", page(started, following="8"))
     service.respond("GET", "/v1/journal", page(an_entry(9, "Completed")))
     assert run("journal --after 7") == (
-        "    8  2026-01-01 12:00:00Z  forewarn    Started\n"
-        f"       {M1}\n"
+        "    8  2026-01-01 12:00:00Z  forewarn    Started  m-1\n"
         "    9  2026-01-01 12:00:00Z  forewarn    Completed\n"
     )
     assert [dict(request.query)["after"] for request in service.requests] == ["7", "8"]
@@ -36,8 +36,15 @@ def test_the_journal_is_read_to_its_end(service: Service, run: Cli) -> None:
     ("entry", "shown"),
     [
         (
-            an_entry(1, "Approved", event=E1, by="web-0", text="approved for web"),
-            f"web-0 Approved {E1} approved for web",
+            an_entry(
+                1,
+                "Approved",
+                maintenance=M1,
+                event=E1,
+                by="web-0",
+                text="approved for web",
+            ),
+            "web-0 Approved m-1 approved for web",
         ),
         (
             an_entry(1, "WorkRetried", maintenance=M1, text="retried automatically"),
@@ -207,3 +214,26 @@ def test_follow_shows_nothing_before_a_future_position(
     assert run("journal --json --follow --after 90", code=1) == "forewarn: enough\n"
     [stream] = [request for request in service.requests if request.path == "/v1/stream"]
     assert stream.headers["Last-Event-Id"] == "90"
+
+
+def test_yaml_is_a_document_per_entry(service: Service, run: Cli) -> None:
+    entries = [an_entry(1, "Started", text="no: 'yes'"), an_entry(2, "Completed")]
+    service.respond("GET", "/v1/journal", page(*entries))
+    assert [*yaml.safe_load_all(run("journal -o yaml"))] == entries
+
+
+def test_unknown_name_is_an_error_if_no_entry_matches(
+    service: Service, run: Cli
+) -> None:
+    service.respond("GET", "/v1/journal", page())
+    service.respond("GET", "/v1/vms/web-0", {})
+    service.refuse("GET", "/v1/groups/webb", 404, "group webb not found")
+    assert run("journal --vm web-0") == ""
+    assert run("journal --vm web-0 --group webb", code=1) == (
+        "forewarn: group webb not found\n"
+    )
+
+
+def test_names_that_have_left_the_fleet_are_valid(service: Service, run: Cli) -> None:
+    service.respond("GET", "/v1/journal", page(an_entry(1, "Started")))
+    assert "Started" in run("journal --vm gone")

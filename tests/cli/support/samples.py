@@ -5,8 +5,9 @@ from forewarn.core.fleet_file import group_table, vm_table
 
 Json = dict[str, object]
 
-M1 = "0A4B7C1E-52F3-4C6D-9E8F-1B2A3C4D5E6F"
-M2 = "1B5C8D2F-63A4-4D7E-8F90-2C3B4D5E6F70"
+M1 = "m-1"
+M2 = "m-2"
+GUID = "0A4B7C1E-52F3-4C6D-9E8F-1B2A3C4D5E6F"
 E1 = "2C6D9E30-74B5-4E8F-90A1-3D4C5E6F7081"
 E2 = "3D7EAF41-85C6-4F90-A1B2-4E5D6F708192"
 
@@ -33,6 +34,7 @@ def an_event(**changed: object) -> Json:
 def a_maintenance(**changed: object) -> Json:
     maintenance: Json = {
         "id": M1,
+        "guid": GUID,
         "type": "Reboot",
         "source": "Platform",
         "cause": "platform",

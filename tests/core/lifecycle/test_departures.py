@@ -139,13 +139,13 @@ def test_a_declared_group_cannot_be_removed_during_maintenance() -> None:
 
 def test_a_change_lists_its_consequences_for_announced_maintenance() -> None:
     assert [*fleet_changes.consequences(change(of_host(), *VMS[1:]))] == [
-        "maintenance m0 no longer affects web-0"
+        "m0 no longer affects web-0"
     ]
     assert [*fleet_changes.consequences(change(of_host()))] == [
-        "maintenance m0 no longer affects web-0, web-1, db-0",
+        "m0 no longer affects web-0, web-1, db-0",
         "event e-web of group web is withdrawn: all its VMs have left",
         "event e-db of group db is withdrawn: all its VMs have left",
-        "maintenance m0 is canceled: all its VMs have left",
+        "m0 is canceled: all its VMs have left",
     ]
 
 

@@ -247,7 +247,7 @@ def test_a_vm_with_a_user_operation_can_be_evicted_and_deleted_once() -> None:
     ):
         first = operate(operation, spot=True, slice_=slice_)
         again = slice_.with_maintenance(first)
-        with pytest.raises(TooMany, match=rf"vm0 {state}: .* ID1"):
+        with pytest.raises(TooMany, match=rf"vm0 {state}: .* m-1,"):
             operate(operation, spot=True, slice_=again)
 
 

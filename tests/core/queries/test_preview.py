@@ -169,7 +169,7 @@ def test_sentences_contain_no_ids() -> None:
         assert "forewarn" not in text(preview)
 
 
-def test_announced_maintenance_is_identified_by_its_id() -> None:
+def test_announced_maintenance_is_identified_by_its_label() -> None:
     named = iter(f"ID{number}" for number in range(100))
     _, second, _ = previews_of(new_id=lambda: next(named))
-    assert second.waits[-1].maintenance == "ID0"
+    assert second.waits[-1].maintenance == "m-1"

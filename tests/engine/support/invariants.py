@@ -59,6 +59,8 @@ def check(
     facts = [entry.fact for entry in entries]
     positions = [entry.position for entry in entries]
     assert positions == [*range(1, len(entries) + 1)], f"{story}: gaps in {positions}"
+    numbers = [fact.announced.number for fact in facts if isinstance(fact, f.Announced)]
+    assert numbers == [*range(1, len(numbers) + 1)], f"{story}: numbers {numbers}"
     check_state(system, facts, story)
     check_moments(system, story)
     check_documents(system, story)

@@ -51,14 +51,14 @@ def status_of(service: RunningService, begun: ReceivedResponse) -> Any:
     return answer.json
 
 
-def last_id(service: RunningService) -> str:
-    return str(service.get("/v1/maintenances")["items"][-1]["id"])
+def last_guid(service: RunningService) -> str:
+    return str(service.get("/v1/maintenances")["items"][-1]["guid"])
 
 
-def test_operation_has_the_id_of_its_maintenance(service: RunningService) -> None:
+def test_operation_has_the_guid_of_its_maintenance(service: RunningService) -> None:
     answer = begun(service)
     path = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute"
-    own = f"{path}/locations/westeurope/operations/{last_id(service)}"
+    own = f"{path}/locations/westeurope/operations/{last_guid(service)}"
     version = "api-version=2024-07-01"
     assert answer.headers["Azure-AsyncOperation"] == f"{service.control}{own}?{version}"
     assert answer.headers["Location"] == (
@@ -77,7 +77,10 @@ def test_operation_is_in_progress_until_the_event_is_over(
 ) -> None:
     answer = begun(service)
     scheduled = status_of(service, answer)
-    assert (scheduled["name"], scheduled["status"]) == (last_id(service), "InProgress")
+    assert (scheduled["name"], scheduled["status"]) == (
+        last_guid(service),
+        "InProgress",
+    )
     assert scheduled.keys() == {"id", "name", "startTime", "status"}
     service.advance(15 * 60)
     assert service.document("web-0")["Events"][0]["EventStatus"] == "Started"
@@ -109,7 +112,7 @@ def test_location_returns_202_until_the_event_is_over(
 
 def test_canceled_maintenance_is_a_canceled_operation(service: RunningService) -> None:
     answer = begun(service)
-    cancel = f"/v1/maintenances/{last_id(service)}/cancel"
+    cancel = f"/v1/maintenances/{last_guid(service)}/cancel"
     assert service.request("POST", cancel, {"reason": "not today"}).status == 200
     over = status_of(service, answer)
     assert over["status"] == "Canceled"
@@ -132,7 +135,7 @@ def test_closed_maintenance_is_a_failed_operation(serve: Serve, tmp_path: Path) 
     service.advance(16 * 60)
     assert status_of(service, answer)["status"] == "InProgress"
     assert (
-        service.request("POST", f"/v1/maintenances/{last_id(service)}/close").status
+        service.request("POST", f"/v1/maintenances/{last_guid(service)}/close").status
         == 200
     )
     over = status_of(service, answer)
@@ -168,7 +171,7 @@ def test_operation_on_several_vms_is_canceled_if_one_is_canceled(
 ) -> None:
     answer = begun(service, f"{SETS}/pool/restart")
     assert (
-        service.request("POST", f"/v1/maintenances/{last_id(service)}/cancel").status
+        service.request("POST", f"/v1/maintenances/{last_guid(service)}/cancel").status
         == 200
     )
     assert status_of(service, answer)["status"] == "InProgress"
@@ -180,7 +183,7 @@ def test_operation_on_several_vms_is_canceled_if_one_is_canceled(
 def test_unknown_operation_gets_404(service: RunningService, operation: str) -> None:
     begun(service)
     path = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations/l"
-    operation_id = operation.replace("{}", last_id(service))
+    operation_id = operation.replace("{}", last_guid(service))
     unknown = arm(service, "GET", f"{path}/operations/{operation_id}")
     assert error_of(unknown) == (404, "NotFound")
 
@@ -206,7 +209,7 @@ def test_operation_paths_are_case_insensitive(service: RunningService) -> None:
     begun(service)
     path = (
         f"/SUBSCRIPTIONS/{SUBSCRIPTION}/PROVIDERS/MICROSOFT.COMPUTE/LOCATIONS/L"
-        f"/OPERATIONS/{last_id(service).lower()}"
+        f"/OPERATIONS/{last_guid(service).lower()}"
     )
     assert arm(service, "GET", path).json["status"] == "InProgress"
     assert arm(service, "GET", f"{path}?MONITOR=TRUE&{VERSION}").status == 202

@@ -188,7 +188,7 @@ def test_operations_and_approvals_of_a_group_have_its_limits_and_rank(
 
 
 def test_operation_of_another_group_gets_404(clients: TokenClients) -> None:
-    theirs = clients.admin.announce(vms=["lone"])["id"]
+    theirs = clients.admin.announce(vms=["lone"])["guid"]
     assert arm(clients.admin, "GET", f"{LOCATION}/operations/{theirs}").status == 200
     answer = arm(clients.web, "GET", f"{LOCATION}/operations/{theirs}")
     assert error_of(answer) == (404, "NotFound")
@@ -196,7 +196,7 @@ def test_operation_of_another_group_gets_404(clients: TokenClients) -> None:
 
 def test_group_reads_only_its_share_of_a_cancellation(clients: TokenClients) -> None:
     clients.admin.request("PUT", "/v1/vms/other", {"host": "host-a"})
-    shared = clients.admin.announce(host="host-a")["id"]
+    shared = clients.admin.announce(host="host-a")["guid"]
     cancel = f"/v1/maintenances/{shared}/cancel"
     assert clients.admin.request("POST", cancel, {"reason": "secret"}).status == 200
     path = f"{LOCATION}/operations/{shared}"

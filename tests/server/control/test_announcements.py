@@ -27,7 +27,8 @@ def test_announcement_returns_the_maintenance(noon: RunningService) -> None:
     (maintenance,) = answer.json["maintenances"]
     (event,) = maintenance.pop("events")
     assert maintenance == {
-        "id": maintenance["id"],
+        "id": "m-1",
+        "guid": maintenance["guid"],
         "type": "Reboot",
         "source": "Platform",
         "cause": "platform",
@@ -45,7 +46,7 @@ def test_announcement_returns_the_maintenance(noon: RunningService) -> None:
     }
     assert event == {
         "id": event["id"],
-        "maintenance": maintenance["id"],
+        "maintenance": "m-1",
         "group": "web",
         "resources": ["web-0"],
         "status": "Scheduled",
@@ -72,9 +73,11 @@ def test_event_ids_are_case_insensitive(noon: RunningService) -> None:
     assert noon.get(f"/v1/events/{event['id'].lower()}") == event
 
 
-def test_maintenance_id_is_not_an_event_id(noon: RunningService) -> None:
-    maintenance = noon.announce(vms=["web-0"])
-    assert noon.request("GET", f"/v1/events/{maintenance['id']}").status == 404
+def test_maintenance_id_stands_for_its_only_event(noon: RunningService) -> None:
+    (event,) = noon.announce(vms=["web-0"])["events"]
+    assert noon.get("/v1/events/m-1") == event
+    approval = noon.request("POST", "/v1/events/m-1/approve")
+    assert (approval.status, approval.json["id"]) == (200, event["id"])
 
 
 @pytest.mark.parametrize("word", ["reboot", "REBOOT", "Reboot"])
@@ -117,7 +120,7 @@ def test_not_before_is_returned_in_utc(noon: RunningService) -> None:
 
 def without_ids(maintenances: Any) -> Any:
     for maintenance in maintenances:
-        maintenance["id"] = None
+        maintenance["id"] = maintenance["guid"] = None
         for event in maintenance["events"]:
             event["id"] = event["maintenance"] = None
     return maintenances

@@ -386,7 +386,7 @@ def test_cancellation_by_a_host_change_does_not_name_the_host(
     assert service.request("POST", f"/v1/hosts/host-b/{after}", {}).status in (200, 201)
     own = f"/v1/maintenances/{maintenance['id']}"
     assert web.get(own)["phase"] == "CANCELED"
-    operation = f"{LOCATION}/operations/{maintenance['id']}?{VERSION}"
+    operation = f"{LOCATION}/operations/{maintenance['guid']}?{VERSION}"
     for path in ("/v1/journal", f"{own}/story", operation):
         answer = web.request("GET", path)
         assert answer.status == 200

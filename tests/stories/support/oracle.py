@@ -42,6 +42,7 @@ class ModelMaintenance:
     phase: str
     announced: datetime
     id: str = ""
+    guid: str = ""
     started: datetime | None = None
     ended: datetime | None = None
     ids: list[str] = field(default_factory=list)  # of the events
@@ -65,7 +66,7 @@ class ModelMaintenance:
         if self.id:
             return
         named = {(e["group"], tuple(e["resources"])): e["id"] for e in shown["events"]}
-        self.id = shown["id"]
+        self.id, self.guid = shown["id"], shown["guid"]
         self.ids = [
             named[group, tuple(resources)] for group, resources in self.act.events
         ]
@@ -75,6 +76,7 @@ class ModelMaintenance:
         act = self.act
         return {
             "id": self.id,
+            "guid": self.guid,
             "type": act.type,
             "source": act.source,
             "cause": act.cause,

@@ -12,6 +12,7 @@ from forewarn.formats import clean
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 _ID_LENGTH = 36  # characters of a GUID
+_SHORTEST = 4  # characters of the beginning of an ID; the service has the same limit
 
 _DESCRIPTION = """\
 Approve this VM's events so that they start early. Run this command in a VM when
@@ -99,6 +100,8 @@ def _refuse_unclear(ids: Sequence[str], waiting: Sequence[ScheduledEvent]) -> No
     """Raise `WrongUsage` if an ID identifies no scheduled event, or several."""
     for any_id in ids:
         matches = [event.id for event in waiting if _starts(event, any_id)]
+        if len(any_id) < _SHORTEST:
+            raise WrongUsage(f"use at least {_SHORTEST} characters of an event's ID")
         if not matches:
             raise WrongUsage(f"no scheduled event has an ID that starts with {any_id}")
         if len(matches) > 1:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TypeAlias
 
-from forewarn.cli.api import ControlApi, api_of, segment
+from forewarn.cli.api import ControlApi, api_of
 from forewarn.cli.options import Option, Subcommands, add_command
 from forewarn.cli.output import format_time, paragraph, write, write_json, yaml_text
 from forewarn.cli.responses import JsonObject, object_from
@@ -144,20 +144,9 @@ def _journal(args: argparse.Namespace) -> int:
             write(_describe(object_from(plain)))
         if args.follow:
             sys.stdout.flush()
-    if is_empty:
-        _refuse_unknown_names(api, args)
+    if is_empty:  # perhaps because a name is unknown; VMs that have left have entries
+        api.check_names(vms=args.vm, groups=args.group)
     return 0
-
-
-def _refuse_unknown_names(api: ControlApi, args: argparse.Namespace) -> None:
-    """Raise `Refused` if there are no entries because a VM or group is unknown.
-
-    Names of VMs and groups that have left the fleet are valid: the journal has entries
-    about them.
-    """
-    for noun, names in (("vms", args.vm), ("groups", args.group)):
-        for name in names or ():
-            api.request("GET", f"/v1/{noun}/{segment(name)}")
 
 
 def _entries(api: ControlApi, args: argparse.Namespace) -> Iterator[object]:

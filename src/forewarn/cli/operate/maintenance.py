@@ -60,8 +60,8 @@ _ID = (
 
 _LIST = """\
 List scheduled and started maintenance operations. WHEN shows when an operation
-will start at the latest, has started, or has ended. With -o wide, the list also
-shows exact times, causes and groups."""
+will start at the latest, has started, or has ended; an operation that is due is
+blocked. With -o wide, the list also shows exact times, causes and groups."""
 
 _WAIT = """\
 Wait until a maintenance operation has started, completed or been canceled. The
@@ -229,6 +229,8 @@ def _list(args: argparse.Namespace) -> int:
         for item in api.items("/v1/maintenances", phases)
         if _is_wanted(maintenance_from(item), args)
     ]
+    if not items:
+        api.check_names(vms=args.vm, hosts=args.host, groups=args.group)
     kind = "maintenance" if args.all else "scheduled or started maintenance"
     names = (maintenance_from(item).id for item in items)
     lines = _list_lines(items, f"no {kind} operations", args, api)
@@ -262,8 +264,7 @@ def _explain(args: argparse.Namespace) -> int:
 def _wait(args: argparse.Namespace) -> int:
     api = api_of(args)
     plain = wait.wait_for(api, path_of(api, args.id), args)
-    maintenance = maintenance_from(plain)
-    return write_response(args, plain, _state_lines(maintenance), [maintenance.id])
+    return write_response(args, plain, _state_lines(maintenance_from(plain)))
 
 
 def path_of(api: ControlApi, any_id: str | None) -> str:
@@ -312,21 +313,21 @@ def _change(args: argparse.Namespace) -> int:
         del any_id
         return [f"{path_of(api, label)}/{verb}"]
 
-    return _each(
-        args, paths, body, _retried_lines if verb == "retry" else _changed_lines
-    )
+    return _each(args, paths, body, _LINES[verb])
 
 
 def _each(
     args: argparse.Namespace,
     paths: Callable[[ControlApi, str, str], Sequence[str]],
     body: object,
-    lines: Callable[[ControlApi, object], Iterator[str]],
+    lines: Callable[[ControlApi, Sequence[object]], Iterator[str]],
 ) -> int:
     """Send requests for each operation, after making sure that all of them exist."""
-    api, ids = api_of(args), distinct(args.ids)
-    phase = _VERBS[args.maintenance_command].phase
-    labels = {any_id: _label(api, any_id, phase) for any_id in ids}
+    api, verb = api_of(args), args.maintenance_command
+    phase, is_approval = _VERBS[verb].phase, verb == "approve"
+    labels = {any_id: _label(api, any_id, phase) for any_id in distinct(args.ids)}
+    if not is_approval:  # several IDs may identify one operation
+        labels = {label: label for label in labels.values()}
 
     def send(any_id: str, *, dry_run: bool) -> Sequence[object]:
         return [
@@ -335,15 +336,15 @@ def _each(
         ]
 
     run = partial(send, dry_run=bool(args.dry_run))
-    batch = run_each(ids, run, partial(send, dry_run=True))
+    batch = run_each([*labels], run, partial(send, dry_run=True))
     responses = [*chain.from_iterable(batch.results)]
     if args.dry_run:
         plain: object = merged(responses)
         shown = dry_run_lines(plain, api)
     else:
-        plain = responses[0] if len(ids) == 1 == len(responses) else responses
-        shown = chain.from_iterable(lines(api, response) for response in responses)
-    done = [labels[any_id] for any_id in ids[: len(batch.results)]]
+        plain = responses if is_approval or len(labels) > 1 else responses[0]
+        shown = lines(api, responses)
+    done = [*labels.values()][: len(batch.results)]
     return batch.finish(write_response(args, plain, shown, dict.fromkeys(done)))
 
 
@@ -406,34 +407,57 @@ def _show_lines(plain: object, path: str, api: ControlApi) -> Iterator[str]:
     yield from _sentences(story)
 
 
-def _approved_lines(api: ControlApi, plain: object) -> Iterator[str]:
-    event = event_from(plain)
-    yield paragraph(f"approved: event {event.id} for group {event.group}")
-    maintenance = maintenance_from(api.request("GET", path_of(api, event.maintenance)))
-    yield from _state_lines(maintenance)
+def _approved_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str]:
+    events = [event_from(plain) for plain in responses]
+    for event in events:
+        yield paragraph(f"approved: event {event.id} for group {event.group}")
+    for label in dict.fromkeys(event.maintenance for event in events):
+        yield from _state_lines(
+            maintenance_from(api.request("GET", path_of(api, label)))
+        )
 
 
-def _changed_lines(api: ControlApi, plain: object) -> Iterator[str]:
+def _changed_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str]:
     del api
-    yield from _state_lines(maintenance_from(plain))
+    for plain in responses:
+        yield from _state_lines(maintenance_from(plain))
 
 
-def _retried_lines(api: ControlApi, plain: object) -> Iterator[str]:
+def _completed_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str]:
+    for plain in responses:
+        maintenance = maintenance_from(plain)
+        if maintenance.phase == "STARTED":
+            yield paragraph(
+                f"{maintenance.id} ({maintenance.title}) is marked as done; it ends"
+                " when its events have been shown for the minimum time"
+            )
+        else:
+            yield from _changed_lines(api, [plain])
+
+
+def _retried_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str]:
     del api
-    maintenance = maintenance_from(plain)
-    yield _wrapped(
-        f"{maintenance.id} ({maintenance.title}): the driver is running again. To wait"
-        f" for the result, run `forewarn maintenance wait {maintenance.id}`."
-    )
+    for maintenance in map(maintenance_from, responses):
+        yield _wrapped(
+            f"{maintenance.id} ({maintenance.title}): the driver is running again. To"
+            f" wait for the result, run `forewarn maintenance wait {maintenance.id}`."
+        )
+
+
+_LINES = {
+    "cancel": _changed_lines,
+    "complete": _completed_lines,
+    "retry": _retried_lines,
+    "close": _changed_lines,
+}
 
 
 def _state_lines(maintenance: MaintenanceResponse) -> Iterator[str]:
-    left = len(maintenance.events) - maintenance.approved
-    waits = maintenance.phase == "SCHEDULED" and left
+    total = len(maintenance.events)
+    left = total - maintenance.approved if maintenance.phase == "SCHEDULED" else 0
+    events = f"{left} of {total} events" if total > 1 else "its event"
     still = (
-        f"; {left} of {len(maintenance.events)} events are not approved yet"
-        if waits
-        else ""
+        f"; {events} {'is' if left == 1 else 'are'} not approved yet" if left else ""
     )
     yield paragraph(
         f"{maintenance.id} ({maintenance.title}) is {maintenance.phase}{still}"
@@ -448,13 +472,19 @@ def _row(maintenance: MaintenanceResponse, now: datetime) -> tuple[str, ...]:
         f"{maintenance.approved}/{len(maintenance.events)}"
         if maintenance.phase == "SCHEDULED"
         else "",
-        format_distance(maintenance.changed_at(now), now),
+        _when(maintenance, now),
         describe_target(maintenance.host, maintenance.vms),
         join_names([*dict.fromkeys(event.group for event in maintenance.events)]),
         format_time(maintenance.not_before) or "",
         maintenance.cause,
         maintenance.reason or "",
     )
+
+
+def _when(maintenance: MaintenanceResponse, now: datetime) -> str:
+    at = maintenance.changed_at(now)
+    is_due = maintenance.phase == "SCHEDULED" and at <= now
+    return "due" if is_due else format_distance(at, now)
 
 
 def _state(maintenance: MaintenanceResponse, now: datetime) -> str:

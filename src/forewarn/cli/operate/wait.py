@@ -6,11 +6,12 @@
 """
 
 import argparse
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from forewarn.cli.api import ControlApi
+from forewarn.cli.api import ControlApi, segment
 from forewarn.cli.options import Option
 from forewarn.cli.output import format_duration, write_error
 from forewarn.cli.progress import ProgressLine, progress
@@ -19,6 +20,7 @@ from forewarn.cli.values import one_of, read_duration
 from forewarn.errors import Conflict, TimedOut, Unreachable
 
 _PAUSE = 1.0  # seconds between two requests
+_TIMEOUT = 60.0  # seconds for one response; never longer than the time limit
 
 #: Phases that end the wait, and phases after which it cannot succeed.
 _GOALS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -51,8 +53,15 @@ OPTIONS = (
 )
 
 
-def wait_for(api: ControlApi, path: str, args: argparse.Namespace) -> object:
-    """Wait for the operation at `path`; return it.
+def wait_for(
+    api: ControlApi,
+    path: str,
+    args: argparse.Namespace,
+    *,
+    now: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> object:
+    """Wait for the operation that is at `path` now; return it.
 
     Raise `Conflict` if what `args` waits for can no longer happen, and `TimedOut` at
     the time limit.
@@ -61,7 +70,9 @@ def wait_for(api: ControlApi, path: str, args: argparse.Namespace) -> object:
     reached, missed = _GOALS[goal]
     plain = api.request("GET", path)
     maintenance = maintenance_from(plain)
-    until = None if args.timeout is None else time.monotonic() + args.timeout
+    # A name stands for the operation only until the operation ends.
+    path = f"/v1/maintenances/{segment(maintenance.id or '')}"
+    until = math.inf if args.timeout is None else now() + args.timeout
     was_stuck = False
     with progress(_text(maintenance, goal)) as line:
         while maintenance.phase not in reached:
@@ -70,14 +81,13 @@ def wait_for(api: ControlApi, path: str, args: argparse.Namespace) -> object:
                     f"{maintenance.id} is {maintenance.phase}, so it cannot be {goal}"
                 )
             was_stuck = _report_stuck(maintenance, was_stuck)
-            if until is not None and time.monotonic() >= until:
+            if now() >= until:
                 raise TimedOut(
                     f"{maintenance.id} was not {goal} within"
                     f" {format_duration(args.timeout)}: it is {maintenance.phase}"
                 )
-            left = _PAUSE if until is None else until - time.monotonic()
-            time.sleep(max(0.0, min(_PAUSE, left)))
-            plain = _again(api, path, plain, line)
+            pause(max(0.0, min(_PAUSE, until - now())))
+            plain = _again(api, path, plain, line, until - now())
             maintenance = maintenance_from(plain)
             line.update(_text(maintenance, goal))
     return plain
@@ -99,9 +109,12 @@ def _report_stuck(maintenance: MaintenanceResponse, was_stuck: bool) -> bool:
     return is_stuck
 
 
-def _again(api: ControlApi, path: str, plain: object, line: ProgressLine) -> object:
+def _again(
+    api: ControlApi, path: str, plain: object, line: ProgressLine, left: float
+) -> object:
     """Read the operation again; return `plain` if the service cannot be reached."""
+    limit = min(_TIMEOUT, max(_PAUSE, left))
     with suppress(Unreachable):
-        return api.request("GET", path)
+        return api.request("GET", path, timeout=limit)
     line.update(f"cannot reach {api.title}; retrying")
     return plain

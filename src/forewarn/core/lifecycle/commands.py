@@ -83,7 +83,7 @@ def cancel(
         return builder.finish()
     if maintenance.phase is Phase.STARTED:
         raise TooLate(
-            f"{maintenance_id} has started and cannot be canceled; complete it, or"
+            f"{maintenance.label} has started and cannot be canceled; complete it, or"
             " close it if it is stuck"
         )
     _refuse_if_over(maintenance, "canceled")
@@ -102,7 +102,7 @@ def complete(slice_: Slice, context: Context, maintenance_id: str) -> Step:
     if maintenance.phase is Phase.COMPLETED:
         return builder.finish()
     if maintenance.phase is Phase.SCHEDULED:
-        raise TooLate(f"{maintenance_id} has not started; cancel it instead")
+        raise TooLate(f"{maintenance.label} has not started; cancel it instead")
     _refuse_if_over(maintenance, "completed")
     if maintenance.completed_by is None:
         builder.record(

@@ -228,6 +228,7 @@ def _refuse_if_announced_for(slice_: Slice, host: Host) -> None:
 
 
 def _refuse(listing: Iterable[Maintenance], what: str) -> None:
-    ids = ", ".join(sorted(maintenance.label for maintenance in listing))
+    in_order = sorted(listing, key=lambda maintenance: maintenance.number)
+    ids = ", ".join(maintenance.label for maintenance in in_order)
     if ids:
         raise InUse(f"{what} while maintenance is announced for it: {ids}")
