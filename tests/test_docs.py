@@ -89,6 +89,13 @@ def test_fields_of_log_lines_are_documented() -> None:
     assert documented == of_facts | {*START_FIELDS} | always
 
 
+@pytest.mark.slow
+def test_incident_page_shows_the_real_output() -> None:
+    module = runpy.run_path(str(ROOT / "docs" / "make_incident_page.py"))
+    kept = module["PAGE"].read_text()
+    assert kept == module["page"](), "the page is old; run scripts/reference"
+
+
 def test_lifecycle_diagram_is_up_to_date() -> None:
     module = runpy.run_path(str(ROOT / "docs" / "make_lifecycle.py"))
     kept = module["FILE"].read_text()

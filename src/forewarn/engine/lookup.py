@@ -1,12 +1,13 @@
 """Lookup of VMs, hosts, maintenance and events by name or ID; raises `NotFound`."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
 from forewarn.core.fleet import VM, fold_name
 from forewarn.core.lifecycle.announcements import Order, running
+from forewarn.core.lifecycle.commands import PossibleCommand, possible_commands
 from forewarn.core.lifecycle.model import Event, Maintenance, Phase, Slice, groups_of
 from forewarn.core.lifecycle.policy import is_move
 from forewarn.core.queries.phrases import describe
@@ -15,8 +16,15 @@ from forewarn.errors import InvalidInput, NotFound
 from forewarn.formats import count, join_names
 from forewarn.ports import Snapshot
 
-#: Phases of maintenance operations that have not ended.
-LIVE_PHASES = (Phase.SCHEDULED, Phase.STARTED)
+#: What the operation must be that a name stands for, by the command.
+_NEEDED: Mapping[PossibleCommand | None, str] = {
+    None: "that is scheduled or started",
+    PossibleCommand.APPROVE: "that waits for an approval",
+    PossibleCommand.CANCEL: "that is scheduled",
+    PossibleCommand.COMPLETE: "that has started",
+    PossibleCommand.RETRY: "that is stuck",
+    PossibleCommand.CLOSE: "that is stuck",
+}
 
 _PAGE = 1000
 _LABEL = re.compile(r"M-([1-9][0-9]{0,17})")
@@ -44,13 +52,14 @@ def find_maintenance(
     any_id: str,
     *,
     group: str | None = None,
-    phases: Collection[Phase] = LIVE_PHASES,
+    command: PossibleCommand | None = None,
 ) -> Maintenance:
     """Find a maintenance operation by its label, its ID, the ID of one of its events,
     a prefix of these IDs, or the name of a VM, host or group that it affects.
 
-    A name stands for the only operation there in one of these `phases`. If `group` is
-    given, raise `NotFound` for maintenance not announced to that group.
+    A name stands for the only live operation there, or the only one that accepts
+    `command`. If `group` is given, raise `NotFound` for maintenance not announced to
+    that group.
     """
     text = any_id.strip().upper()
     exact = snapshot.maintenance(text)
@@ -63,7 +72,9 @@ def find_maintenance(
     like = snapshot.maintenances_like(text) if _PREFIX.fullmatch(text) else ()
     matches = [item for item in like if _has_id(item, text, group)]
     live, noun = _live_at(snapshot, any_id.strip(), group)
-    named = [item for item in live if item.phase in phases]
+    named = [
+        item for item in live if command is None or command in possible_commands(item)
+    ]
     matches = [*{item.id: item for item in (*matches, *named)}.values()]
     if len(matches) > 1:
         listed = [
@@ -75,14 +86,9 @@ def find_maintenance(
         raise NotFound(
             f"maintenance or event {any_id} not found"
             if noun is None
-            else f"{noun} {any_id} has no {_adjectives(phases)} maintenance"
+            else f"{noun} {any_id} has no maintenance {_NEEDED[command]}"
         )
     return matches[0]
-
-
-def _adjectives(phases: Collection[Phase]) -> str:
-    words = [phase.lower() for phase in LIVE_PHASES if phase in phases]
-    return " or ".join(words) or "matching"
 
 
 def _events(maintenance: Maintenance, group: str | None) -> Sequence[Event]:

@@ -75,7 +75,6 @@ class _Verb:
 
     summary: str
     description: str
-    phase: str  # of the operation that a name stands for
     options: tuple[Option, ...] = ()
 
 
@@ -86,13 +85,11 @@ _VERBS: Mapping[str, _Verb] = {
         " or a VM, approve only the events that it names; otherwise, approve all events"
         " of the operation. Once all of an operation's events are approved, the"
         " operation starts unless it is blocked.",
-        phase="SCHEDULED",
     ),
     "cancel": _Verb(
         summary="cancel operations before they start",
         description="Cancel maintenance operations that have not started. After an"
         " operation starts, it can only be completed or closed.",
-        phase="SCHEDULED",
         options=(REASON,),
     ),
     "complete": _Verb(
@@ -100,19 +97,16 @@ _VERBS: Mapping[str, _Verb] = {
         description="Mark started maintenance operations as done, even if their"
         " duration has not elapsed. Their events disappear after they have been shown"
         " for the minimum time.",
-        phase="STARTED",
     ),
     "retry": _Verb(
         summary="run the driver again for stuck operations",
         description="Run the driver again to finish the work of stuck maintenance"
         " operations.",
-        phase="STARTED",
     ),
     "close": _Verb(
         summary="give up on stuck operations",
         description="Give up on stuck maintenance operations and close them as FAILED."
         " Their events disappear.",
-        phase="STARTED",
         options=(REASON,),
     ),
 }
@@ -324,8 +318,8 @@ def _each(
 ) -> int:
     """Send requests for each operation, after making sure that all of them exist."""
     api, verb = api_of(args), args.maintenance_command
-    phase, is_approval = _VERBS[verb].phase, verb == "approve"
-    labels = {any_id: _label(api, any_id, phase) for any_id in distinct(args.ids)}
+    is_approval = verb == "approve"
+    labels = {any_id: _label(api, any_id, verb) for any_id in distinct(args.ids)}
     if not is_approval:  # several IDs may identify one operation
         labels = {label: label for label in labels.values()}
 
@@ -348,9 +342,9 @@ def _each(
     return batch.finish(write_response(args, plain, shown, dict.fromkeys(done)))
 
 
-def _label(api: ControlApi, any_id: str, phase: str) -> str:
-    """Return the ID of an operation; a name stands for the only one in `phase`."""
-    plain = api.request("GET", f"{path_of(api, any_id)}?phase={phase}")
+def _label(api: ControlApi, any_id: str, verb: str) -> str:
+    """Return the ID of the operation that `any_id` identifies and that `verb` fits."""
+    plain = api.request("GET", f"{path_of(api, any_id)}?command={verb}")
     return maintenance_from(plain).id or any_id
 
 

@@ -5,15 +5,16 @@ table requires an admin. The routes themselves restrict a group's token to its g
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from re import Pattern
 
 from forewarn.core.fleet import VM, Group, fold_name
-from forewarn.core.lifecycle.model import Maintenance, Phase
+from forewarn.core.lifecycle.commands import PossibleCommand
+from forewarn.core.lifecycle.model import Maintenance
 from forewarn.core.queries.visibility import visible_maintenance, visible_vm
 from forewarn.core.tokens import Role
-from forewarn.engine.lookup import LIVE_PHASES, find_maintenance
+from forewarn.engine.lookup import find_maintenance
 from forewarn.engine.tokens import TokenHolder
 from forewarn.ports import Snapshot
 
@@ -95,10 +96,12 @@ def find_for(
     holder: TokenHolder,
     snapshot: Snapshot,
     any_id: str,
-    phases: Collection[Phase] = LIVE_PHASES,
+    command: PossibleCommand | None = None,
 ) -> Maintenance:
     """Find maintenance as `find_maintenance` does, redacted for `holder`."""
-    maintenance = find_maintenance(snapshot, any_id, group=holder.group, phases=phases)
+    maintenance = find_maintenance(
+        snapshot, any_id, group=holder.group, command=command
+    )
     return shown_to(holder, maintenance)
 
 

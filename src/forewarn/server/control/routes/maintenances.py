@@ -8,11 +8,12 @@ from fastapi import APIRouter, Query
 from pydantic import WithJsonSchema
 
 from forewarn.configfile.values import read_choice
+from forewarn.core.lifecycle.commands import PossibleCommand
 from forewarn.core.lifecycle.model import Event, Maintenance, Phase
 from forewarn.core.queries.explanation import Explanation
 from forewarn.core.queries.story import Story
 from forewarn.core.queries.views import Json, SeenBy, event_view, maintenance_view
-from forewarn.engine.lookup import LIVE_PHASES, find_event
+from forewarn.engine.lookup import find_event
 from forewarn.engine.queries import explain_maintenance, story_of_maintenance
 from forewarn.engine.tokens import TokenHolder
 from forewarn.ports import Snapshot
@@ -37,6 +38,10 @@ _Phases = Annotated[
     list[str] | None,
     Query(description="may be repeated"),
     WithJsonSchema({"type": "array", "items": {"type": "string", "enum": [*Phase]}}),
+]
+
+_Command = Annotated[
+    PossibleCommand | None, Query(description="command that a named operation accepts")
 ]
 
 #: The result of a command on one maintenance operation.
@@ -84,18 +89,17 @@ def list_maintenances(
 
 @router.get("/v1/maintenances/{id}", response_model=m.MaintenanceView)
 def get_maintenance(
-    services: ServicesDep, by: Caller, id: str, phase: _Phases = None
+    services: ServicesDep, by: Caller, id: str, command: _Command = None
 ) -> Json:
     """Show a maintenance operation.
 
     `id` is its own ID, the ID of one of its events, a prefix of these IDs, or the name
     of a VM, host or group that it affects, if no other live operation affects it. With
-    `phase`, only operations in these phases count for names.
+    `command`, a name stands for the only operation that accepts this command.
     """
-    phases = [read_choice(Phase, item, "phase") for item in phase or LIVE_PHASES]
     services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
-        return _view(find_for(by, snapshot, id, phases), snapshot)
+        return _view(find_for(by, snapshot, id, command), snapshot)
 
 
 @router.get("/v1/maintenances/{id}/explain", response_model=m.ExplanationView)
