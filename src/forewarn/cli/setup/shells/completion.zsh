@@ -12,15 +12,17 @@ _shtab_forewarn_commands() {
     clock:'show the service'"'"'s clock, or advance a manual clock'
     completion:'complete commands and names with the Tab key'
     context:'name services, and choose the one that commands use'
-    events:'list, explain and change maintenance operations'
+    doctor:'find out what is wrong, and how to fix it'
+    events:'list, show and approve the events that VMs see (short: ev)'
     faults:'inject faults into responses to VMs'
-    fleet:'write, check, apply, show or export the fleet'
+    fleet:'write, check, compare, apply, show or export the fleet'
     health:'check whether the service is ready, or wait for it'
     help:'show the help of a command'
-    host:'manage host maintenance and failures'
+    host:'list hosts, and manage their maintenance and failures'
     journal:'show or follow the journal'
+    maintenance:'list, explain and change maintenance operations (short: mnt)'
     notify:'list notification targets, or test a webhook'
-    portal:'print the portal'"'"'s address and a token to sign in with'
+    portal:'sign in to the portal, or print its address and a token'
     record:'in a VM: record events to a file'
     rehearse:'test how a program handles a reboot and other scenarios'
     replay:'serve a recording made by `forewarn record`'
@@ -28,7 +30,7 @@ _shtab_forewarn_commands() {
     serve:'run the service'
     store:'check, upgrade and back up the database'
     token:'create, list and revoke API tokens'
-    vm:'restart, redeploy, reimage, evict, delete or start a VM'
+    vm:'list, restart, redeploy, reimage, evict, delete or start VMs'
     watch:'in a VM: show events as they change'
   )
   _describe 'forewarn commands' _commands
@@ -65,28 +67,18 @@ _shtab_forewarn_context_commands() {
 
 _shtab_forewarn_ev_commands() {
   local _commands=(
-    approve:'approve events so that the operation starts early'
-    cancel:'cancel an operation before it starts'
-    close:'give up on a stuck operation'
-    complete:'mark a started operation as done'
-    explain:'explain what an operation is waiting for'
-    list:'list scheduled and started operations'
-    retry:'run the driver again for a stuck operation'
-    show:'show the details and history of an operation'
+    approve:'approve an event on behalf of its VMs'
+    list:'list the events that VMs see'
+    show:'show an event: its VMs, and who saw and approved it'
   )
   _describe 'forewarn ev commands' _commands
 }
 
 _shtab_forewarn_events_commands() {
   local _commands=(
-    approve:'approve events so that the operation starts early'
-    cancel:'cancel an operation before it starts'
-    close:'give up on a stuck operation'
-    complete:'mark a started operation as done'
-    explain:'explain what an operation is waiting for'
-    list:'list scheduled and started operations'
-    retry:'run the driver again for a stuck operation'
-    show:'show the details and history of an operation'
+    approve:'approve an event on behalf of its VMs'
+    list:'list the events that VMs see'
+    show:'show an event: its VMs, and who saw and approved it'
   )
   _describe 'forewarn events commands' _commands
 }
@@ -94,7 +86,7 @@ _shtab_forewarn_events_commands() {
 _shtab_forewarn_faults_commands() {
   local _commands=(
     add:'inject a fault'
-    clear:'clear one fault or all faults'
+    clear:'clear some or all faults'
     list:'list active faults'
   )
   _describe 'forewarn faults commands' _commands
@@ -103,6 +95,7 @@ _shtab_forewarn_faults_commands() {
 _shtab_forewarn_fleet_commands() {
   local _commands=(
     apply:'replace the fleet with a fleet file'
+    diff:'show what applying a fleet file would change'
     export:'print the fleet as a fleet file'
     init:'write a commented fleet file to start from'
     show:'show hosts, groups and VMs'
@@ -115,10 +108,42 @@ _shtab_forewarn_host_commands() {
   local _commands=(
     degraded:'report that a host is predicted to fail'
     failed:'report that a host has failed'
+    list:'list hosts'
     maintain:'announce planned maintenance on a host'
     recovered:'report that a host has recovered'
+    show:'show a host, its VMs and its current maintenance'
   )
   _describe 'forewarn host commands' _commands
+}
+
+_shtab_forewarn_maintenance_commands() {
+  local _commands=(
+    approve:'approve events so that operations start early'
+    cancel:'cancel operations before they start'
+    close:'give up on stuck operations'
+    complete:'mark started operations as done'
+    explain:'explain what an operation is waiting for'
+    list:'list scheduled and started operations'
+    retry:'run the driver again for stuck operations'
+    show:'show the details and history of an operation'
+    wait:'wait until an operation starts or ends'
+  )
+  _describe 'forewarn maintenance commands' _commands
+}
+
+_shtab_forewarn_mnt_commands() {
+  local _commands=(
+    approve:'approve events so that operations start early'
+    cancel:'cancel operations before they start'
+    close:'give up on stuck operations'
+    complete:'mark started operations as done'
+    explain:'explain what an operation is waiting for'
+    list:'list scheduled and started operations'
+    retry:'run the driver again for stuck operations'
+    show:'show the details and history of an operation'
+    wait:'wait until an operation starts or ends'
+  )
+  _describe 'forewarn mnt commands' _commands
 }
 
 _shtab_forewarn_notify_commands() {
@@ -142,19 +167,21 @@ _shtab_forewarn_token_commands() {
   local _commands=(
     create:'create a token and print it'
     list:'list API tokens'
-    revoke:'revoke a token'
+    revoke:'revoke tokens'
   )
   _describe 'forewarn token commands' _commands
 }
 
 _shtab_forewarn_vm_commands() {
   local _commands=(
-    delete:'delete a VM and remove it from the fleet'
-    evict:'evict a spot VM'
-    redeploy:'move a VM to another host, as if its user had requested it'
-    reimage:'reimage a VM, which also reboots it'
-    restart:'restart a VM, as if its user had requested it'
-    start:'mark a deallocated VM as running again'
+    delete:'delete VMs and remove them from the fleet'
+    evict:'evict spot VMs'
+    list:'list VMs'
+    redeploy:'move VMs to other hosts, as if their users had requested it'
+    reimage:'reimage VMs, which also reboots them'
+    restart:'restart VMs, as if their users had requested it'
+    show:'show a VM and its current maintenance'
+    start:'mark deallocated VMs as running again'
   )
   _describe 'forewarn vm commands' _commands
 }
@@ -217,7 +244,9 @@ _shtab_forewarn_agent_install_defaults_added=0
 
 _shtab_forewarn_agent_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json:(table wide json)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
   "--config[agent configuration file, which specifies the state directory \[\$FOREWARN_AGENT_CONFIG\; default\: \/etc\/forewarn\/agent.toml, if it exists\]]:FILE: _forewarn_files"
   "--state[the agent\'s state directory \[\$FOREWARN_AGENT_STATE\]]:DIR: _forewarn_directories"
   ":ID of the event, or an unambiguous prefix of the ID:"
@@ -232,7 +261,7 @@ _shtab_forewarn_announce_options=(
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
   "*--vm[VMs to maintain]:NAME: _forewarn_vms"
   "--host[host to maintain]:NAME: _forewarn_hosts"
@@ -246,7 +275,8 @@ _shtab_forewarn_announce_options=(
   "--reason[reason to record in the journal]:TEXT:"
   "--emergency[allow less notice than the minimum, or none\; requires --reason]"
   "--ignore-blockers[start even if blocked\; requires --emergency]"
-  "--preview[show what would be announced without announcing it]"
+  "--dry-run[show what would happen, but change nothing]"
+  {-y,--yes}"[skip the confirmation prompt]"
   ":event type\: freeze, reboot, redeploy, preempt or terminate:(freeze reboot redeploy preempt terminate)"
 )
 
@@ -259,7 +289,8 @@ _shtab_forewarn_approve_options=(
   "--discover[look for the metadata service at 169.254.169.254, then at the address in \$SCHEDULEDEVENTSIP, and then at the address in DHCP option 245\; using DHCP requires Linux and either root or CAP_NET_RAW and CAP_NET_BIND_SERVICE]"
   "--json[print JSON]"
   "--all[approve all scheduled events]"
-  "(*)::event IDs:"
+  "*--vm[approve all scheduled events that list one of these VMs]:NAME:"
+  "(*)::event IDs, or the beginnings of IDs of scheduled events:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -388,6 +419,19 @@ _shtab_forewarn_context_use_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_forewarn_context_use_defaults_added=0
 
+_shtab_forewarn_doctor_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  "--json[print JSON]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_doctor_defaults_added=0
+
 _shtab_forewarn_ev_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
 )
@@ -403,79 +447,23 @@ _shtab_forewarn_ev_approve_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
+  ":event ID, or the beginning of one\; or the ID of an operation with one event: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_forewarn_ev_approve_defaults_added=0
 
-_shtab_forewarn_ev_cancel_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--reason[reason to record in the journal]:TEXT:"
-  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
-  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
-  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
-  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
-  "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_forewarn_ev_cancel_defaults_added=0
-
-_shtab_forewarn_ev_close_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--reason[reason to record in the journal]:TEXT:"
-  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
-  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
-  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
-  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
-  "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_forewarn_ev_close_defaults_added=0
-
-_shtab_forewarn_ev_complete_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
-  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
-  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
-  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
-  "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_forewarn_ev_complete_defaults_added=0
-
-_shtab_forewarn_ev_explain_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
-  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
-  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
-  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
-  "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_forewarn_ev_explain_defaults_added=0
-
 _shtab_forewarn_ev_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[include operations that have ended]"
+  "--all[include events that have ended]"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -483,31 +471,19 @@ _shtab_forewarn_ev_list_defaults_added=0
 
 _shtab_forewarn_ev_ls_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[include operations that have ended]"
+  "--all[include events that have ended]"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_forewarn_ev_ls_defaults_added=0
-
-_shtab_forewarn_ev_retry_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
-  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
-  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
-  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
-  "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_forewarn_ev_retry_defaults_added=0
 
 _shtab_forewarn_ev_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -517,7 +493,7 @@ _shtab_forewarn_ev_show_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
+  ":event ID, or the beginning of one\; or the ID of an operation with one event: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -538,79 +514,23 @@ _shtab_forewarn_events_approve_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
+  ":event ID, or the beginning of one\; or the ID of an operation with one event: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_forewarn_events_approve_defaults_added=0
 
-_shtab_forewarn_events_cancel_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--reason[reason to record in the journal]:TEXT:"
-  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
-  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
-  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
-  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
-  "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_forewarn_events_cancel_defaults_added=0
-
-_shtab_forewarn_events_close_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--reason[reason to record in the journal]:TEXT:"
-  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
-  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
-  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
-  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
-  "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_forewarn_events_close_defaults_added=0
-
-_shtab_forewarn_events_complete_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
-  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
-  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
-  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
-  "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_forewarn_events_complete_defaults_added=0
-
-_shtab_forewarn_events_explain_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
-  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
-  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
-  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
-  "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_forewarn_events_explain_defaults_added=0
-
 _shtab_forewarn_events_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[include operations that have ended]"
+  "--all[include events that have ended]"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -618,31 +538,19 @@ _shtab_forewarn_events_list_defaults_added=0
 
 _shtab_forewarn_events_ls_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[include operations that have ended]"
+  "--all[include events that have ended]"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_forewarn_events_ls_defaults_added=0
-
-_shtab_forewarn_events_retry_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
-  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
-  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
-  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
-  "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_forewarn_events_retry_defaults_added=0
 
 _shtab_forewarn_events_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -652,7 +560,7 @@ _shtab_forewarn_events_show_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":ID of the maintenance operation or of one of its events: _forewarn_maintenances"
+  ":event ID, or the beginning of one\; or the ID of an operation with one event: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -673,7 +581,7 @@ _shtab_forewarn_faults_add_options=(
   "--probability[probability that a request is affected, such as 0.25 \[default\: 1\]]:P:"
   "--duration[how long the fault lasts \[default\: until it is cleared\]]:DURATION:"
   "--delay[delay for the \`slow\` and \`slow-first-call\` kinds \[default\: 5s\]]:DURATION:"
-  "--retry-after[Retry-After value for the \`429\` and \`503\` kinds \[default\: 1\]]:SECONDS:"
+  "--retry-after[Retry-After value for the \`429\` and \`503\` kinds, in whole seconds \[default\: 1s\]]:DURATION:"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
@@ -694,7 +602,7 @@ _shtab_forewarn_faults_clear_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":ID of the fault\; omit it to clear all faults: _forewarn_faults"
+  "(*)::IDs of the faults\; omit them to clear all faults: _forewarn_faults"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -706,8 +614,9 @@ _shtab_forewarn_faults_list_options=(
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -719,8 +628,9 @@ _shtab_forewarn_faults_ls_options=(
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -736,17 +646,35 @@ _shtab_forewarn_fleet_defaults_added=0
 _shtab_forewarn_fleet_apply_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--remove[allow removing more than a tenth of the VMs]"
+  "--dry-run[show what would happen, but change nothing]"
+  {-y,--yes}"[skip the confirmation prompt]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
   ":fleet file (TOML), or - for standard input: _forewarn_files"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_forewarn_fleet_apply_defaults_added=0
+
+_shtab_forewarn_fleet_diff_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
+  "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
+  ":fleet file (TOML), or - for standard input: _forewarn_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_fleet_diff_defaults_added=0
 
 _shtab_forewarn_fleet_export_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -807,7 +735,7 @@ _shtab_forewarn_health_options=(
 _shtab_forewarn_health_defaults_added=0
 
 _shtab_forewarn_help_options=(
-  ":topic:(options announce vm host fleet events journal report portal watch approve agent record rehearse replay faults clock serve health token notify store context completion)"
+  ":topic:(options announce maintenance events vm host fleet doctor journal report portal watch approve agent record rehearse replay faults clock serve health token notify store context completion)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -825,13 +753,14 @@ _shtab_forewarn_host_degraded_options=(
   "--fails-by[when the host is predicted to fail, such as 2026-01-31T12\:15\:00Z, or 3d for three days from now \[default\: 7d\]]:TIME|DURATION:"
   "--description[description shown to the VMs]:TEXT:"
   "--reason[reason to record in the journal]:TEXT:"
+  "--dry-run[show what would happen, but change nothing]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  ":name of the host: _forewarn_hosts"
+  "(*):names of the hosts: _forewarn_hosts"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -842,17 +771,49 @@ _shtab_forewarn_host_failed_options=(
   "--duration[expected downtime of the VMs, such as 9s]:DURATION:"
   "--description[description shown to the VMs]:TEXT:"
   "--reason[reason to record in the journal]:TEXT:"
+  {-y,--yes}"[skip the confirmation prompt]"
+  "--dry-run[show what would happen, but change nothing]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  ":name of the host: _forewarn_hosts"
+  "(*):names of the hosts: _forewarn_hosts"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_forewarn_host_failed_defaults_added=0
+
+_shtab_forewarn_host_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
+  "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_host_list_defaults_added=0
+
+_shtab_forewarn_host_ls_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
+  "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_host_ls_defaults_added=0
 
 _shtab_forewarn_host_maintain_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -865,13 +826,15 @@ _shtab_forewarn_host_maintain_options=(
   "--reason[reason to record in the journal]:TEXT:"
   "--emergency[allow less notice than the minimum, or none\; requires --reason]"
   "--ignore-blockers[start even if blocked\; requires --emergency]"
+  {-y,--yes}"[skip the confirmation prompt]"
+  "--dry-run[show what would happen, but change nothing]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  ":name of the host: _forewarn_hosts"
+  "(*):names of the hosts: _forewarn_hosts"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -880,17 +843,34 @@ _shtab_forewarn_host_maintain_defaults_added=0
 _shtab_forewarn_host_recovered_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--reason[reason to record in the journal]:TEXT:"
+  "--dry-run[show what would happen, but change nothing]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  ":name of the host: _forewarn_hosts"
+  "(*):names of the hosts: _forewarn_hosts"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_forewarn_host_recovered_defaults_added=0
+
+_shtab_forewarn_host_show_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
+  "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
+  ":name of the host: _forewarn_hosts"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_host_show_defaults_added=0
 
 _shtab_forewarn_journal_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -899,7 +879,7 @@ _shtab_forewarn_journal_options=(
   "*--by[show only entries caused by these tokens or VMs]:NAME: _forewarn_tokens_or_vms"
   "*--who[same as --by]:NAME: _forewarn_tokens_or_vms"
   "*--fact[show only entries of these kinds, such as Started]:FACT: _forewarn_facts"
-  "*--maintenance[show only entries about these maintenance operations or their events]:ID: _forewarn_maintenances"
+  "*--maintenance[show only entries about these maintenance operations, such as m-17]:ID: _forewarn_maintenances"
   "--since[show only entries at or after this time\: 2026-01-31T12\:00\:00Z, 2026-01-31 (in UTC), or 2h for two hours ago]:TIME:"
   "--until[show only entries before this time]:TIME:"
   "--last[show only the last N entries]:N:"
@@ -916,6 +896,342 @@ _shtab_forewarn_journal_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_forewarn_journal_defaults_added=0
 
+_shtab_forewarn_maintenance_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_maintenance_defaults_added=0
+
+_shtab_forewarn_maintenance_approve_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--dry-run[show what would happen, but change nothing]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
+  "--json[print JSON]"
+  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_maintenance_approve_defaults_added=0
+
+_shtab_forewarn_maintenance_cancel_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--reason[reason to record in the journal]:TEXT:"
+  "--dry-run[show what would happen, but change nothing]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
+  "--json[print JSON]"
+  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_maintenance_cancel_defaults_added=0
+
+_shtab_forewarn_maintenance_close_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--reason[reason to record in the journal]:TEXT:"
+  "--dry-run[show what would happen, but change nothing]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
+  "--json[print JSON]"
+  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_maintenance_close_defaults_added=0
+
+_shtab_forewarn_maintenance_complete_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--dry-run[show what would happen, but change nothing]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
+  "--json[print JSON]"
+  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_maintenance_complete_defaults_added=0
+
+_shtab_forewarn_maintenance_explain_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  "--json[print JSON]"
+  ":ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_maintenance_explain_defaults_added=0
+
+_shtab_forewarn_maintenance_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--all[include operations that have ended]"
+  "*--vm[list only operations that affect these VMs]:NAME: _forewarn_vms"
+  "*--host[list only operations on these hosts]:NAME: _forewarn_hosts"
+  "*--group[list only operations that affect these groups]:NAME: _forewarn_groups"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
+  "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_maintenance_list_defaults_added=0
+
+_shtab_forewarn_maintenance_ls_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--all[include operations that have ended]"
+  "*--vm[list only operations that affect these VMs]:NAME: _forewarn_vms"
+  "*--host[list only operations on these hosts]:NAME: _forewarn_hosts"
+  "*--group[list only operations that affect these groups]:NAME: _forewarn_groups"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
+  "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_maintenance_ls_defaults_added=0
+
+_shtab_forewarn_maintenance_retry_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--dry-run[show what would happen, but change nothing]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
+  "--json[print JSON]"
+  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_maintenance_retry_defaults_added=0
+
+_shtab_forewarn_maintenance_show_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  "--json[print JSON]"
+  ":ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_maintenance_show_defaults_added=0
+
+_shtab_forewarn_maintenance_wait_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--for[what to wait for \[default\: completed\]]:started|completed|canceled:(started completed canceled)"
+  "--timeout[time limit, such as 5m \[default\: none\]]:DURATION:"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  "--json[print JSON]"
+  ":ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_maintenance_wait_defaults_added=0
+
+_shtab_forewarn_mnt_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_mnt_defaults_added=0
+
+_shtab_forewarn_mnt_approve_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--dry-run[show what would happen, but change nothing]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
+  "--json[print JSON]"
+  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_mnt_approve_defaults_added=0
+
+_shtab_forewarn_mnt_cancel_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--reason[reason to record in the journal]:TEXT:"
+  "--dry-run[show what would happen, but change nothing]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
+  "--json[print JSON]"
+  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_mnt_cancel_defaults_added=0
+
+_shtab_forewarn_mnt_close_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--reason[reason to record in the journal]:TEXT:"
+  "--dry-run[show what would happen, but change nothing]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
+  "--json[print JSON]"
+  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_mnt_close_defaults_added=0
+
+_shtab_forewarn_mnt_complete_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--dry-run[show what would happen, but change nothing]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
+  "--json[print JSON]"
+  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_mnt_complete_defaults_added=0
+
+_shtab_forewarn_mnt_explain_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  "--json[print JSON]"
+  ":ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_mnt_explain_defaults_added=0
+
+_shtab_forewarn_mnt_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--all[include operations that have ended]"
+  "*--vm[list only operations that affect these VMs]:NAME: _forewarn_vms"
+  "*--host[list only operations on these hosts]:NAME: _forewarn_hosts"
+  "*--group[list only operations that affect these groups]:NAME: _forewarn_groups"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
+  "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_mnt_list_defaults_added=0
+
+_shtab_forewarn_mnt_ls_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--all[include operations that have ended]"
+  "*--vm[list only operations that affect these VMs]:NAME: _forewarn_vms"
+  "*--host[list only operations on these hosts]:NAME: _forewarn_hosts"
+  "*--group[list only operations that affect these groups]:NAME: _forewarn_groups"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
+  "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_mnt_ls_defaults_added=0
+
+_shtab_forewarn_mnt_retry_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--dry-run[show what would happen, but change nothing]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
+  "--json[print JSON]"
+  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_mnt_retry_defaults_added=0
+
+_shtab_forewarn_mnt_show_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  "--json[print JSON]"
+  ":ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_mnt_show_defaults_added=0
+
+_shtab_forewarn_mnt_wait_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--for[what to wait for \[default\: completed\]]:started|completed|canceled:(started completed canceled)"
+  "--timeout[time limit, such as 5m \[default\: none\]]:DURATION:"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  "--json[print JSON]"
+  ":ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_mnt_wait_defaults_added=0
+
 _shtab_forewarn_notify_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
 )
@@ -929,8 +1245,9 @@ _shtab_forewarn_notify_list_options=(
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -942,8 +1259,9 @@ _shtab_forewarn_notify_ls_options=(
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -961,6 +1279,8 @@ _shtab_forewarn_notify_test_defaults_added=0
 
 _shtab_forewarn_portal_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--open[open the portal in a browser and sign in\; without a browser, print a one-time link]"
+  "--link[print only a one-time link, for scripts]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
@@ -1002,8 +1322,9 @@ _shtab_forewarn_rehearse_options=(
   "--transcript[write the journal to a file as lines of JSON, without real times and without what VMs saw\; runs with the same --seed write identical files]:FILE: _forewarn_files"
   "--output[write the program\'s output to a file\; if the program fails, the end of the output is also printed]:FILE: _forewarn_files"
   "--metadata[address of the metadata service\; port 0 selects a free port \[default\: 127.0.0.1\:0\]]:HOST:PORT:"
-  "--timeout[time limit\; at most 90s with --lint \[default\: 5m\]]:DURATION:"
-  "--quiet[do not show progress\; with --lint, also omit the table of rules]"
+  "--timeout[time limit\; 5s to 90s with --lint \[default\: 5m\]]:DURATION:"
+  "--quiet[do not show progress\; with --lint, show only problems and the result]"
+  "--verbose[also list the rules without problems\; requires --lint]"
   "--json[print JSON]"
   "(*)::scenario file, or the name of a bundled scenario: _forewarn_scenarios_or_files"
 )
@@ -1133,8 +1454,9 @@ _shtab_forewarn_token_list_options=(
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1146,8 +1468,9 @@ _shtab_forewarn_token_ls_options=(
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1155,13 +1478,14 @@ _shtab_forewarn_token_ls_defaults_added=0
 
 _shtab_forewarn_token_revoke_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-y,--yes}"[skip the confirmation prompt]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":name or ID of the token: _forewarn_tokens"
+  "(*):names or IDs of the tokens: _forewarn_tokens"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1181,13 +1505,15 @@ _shtab_forewarn_vm_delete_options=(
   "--duration[expected downtime of the VMs, such as 9s]:DURATION:"
   "--description[description shown to the VMs]:TEXT:"
   "--reason[reason to record in the journal]:TEXT:"
+  "--dry-run[show what would happen, but change nothing]"
+  {-y,--yes}"[skip the confirmation prompt]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  ":name of the VM: _forewarn_vms"
+  "(*):names of the VMs: _forewarn_vms"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1200,17 +1526,52 @@ _shtab_forewarn_vm_evict_options=(
   "--duration[expected downtime of the VMs, such as 9s]:DURATION:"
   "--description[description shown to the VMs]:TEXT:"
   "--reason[reason to record in the journal]:TEXT:"
+  "--dry-run[show what would happen, but change nothing]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  ":name of the VM: _forewarn_vms"
+  "(*):names of the VMs: _forewarn_vms"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_forewarn_vm_evict_defaults_added=0
+
+_shtab_forewarn_vm_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--group[show only VMs in this group]:NAME: _forewarn_groups"
+  "--host[show only VMs on this host]:NAME: _forewarn_hosts"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
+  "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_vm_list_defaults_added=0
+
+_shtab_forewarn_vm_ls_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--group[show only VMs in this group]:NAME: _forewarn_groups"
+  "--host[show only VMs on this host]:NAME: _forewarn_hosts"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
+  "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_vm_ls_defaults_added=0
 
 _shtab_forewarn_vm_redeploy_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -1219,13 +1580,14 @@ _shtab_forewarn_vm_redeploy_options=(
   "--duration[expected downtime of the VMs, such as 9s]:DURATION:"
   "--description[description shown to the VMs]:TEXT:"
   "--reason[reason to record in the journal]:TEXT:"
+  "--dry-run[show what would happen, but change nothing]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  ":name of the VM: _forewarn_vms"
+  "(*):names of the VMs: _forewarn_vms"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1239,13 +1601,14 @@ _shtab_forewarn_vm_reimage_options=(
   "--description[description shown to the VMs]:TEXT:"
   "--reason[reason to record in the journal]:TEXT:"
   "--source[who initiates the operation \[default\: user\]]:platform|user:(platform user)"
+  "--dry-run[show what would happen, but change nothing]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  ":name of the VM: _forewarn_vms"
+  "(*):names of the VMs: _forewarn_vms"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1258,27 +1621,45 @@ _shtab_forewarn_vm_restart_options=(
   "--duration[expected downtime of the VMs, such as 9s]:DURATION:"
   "--description[description shown to the VMs]:TEXT:"
   "--reason[reason to record in the journal]:TEXT:"
+  "--dry-run[show what would happen, but change nothing]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  ":name of the VM: _forewarn_vms"
+  "(*):names of the VMs: _forewarn_vms"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_forewarn_vm_restart_defaults_added=0
 
-_shtab_forewarn_vm_start_options=(
+_shtab_forewarn_vm_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-w,--watch}"[keep the output up to date until you press Ctrl-C]"
   "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
   "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
   "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
-  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|wide|json|yaml|name:(table wide json yaml name)"
   "--json[print JSON]"
+  "--no-headers[omit the headings of tables]"
   ":name of the VM: _forewarn_vms"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_forewarn_vm_show_defaults_added=0
+
+_shtab_forewarn_vm_start_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--dry-run[show what would happen, but change nothing]"
+  "--context[service to use, from \`forewarn context list\` \[\$FOREWARN_CONTEXT\; default\: the current context, or the local service\]]:NAME: _forewarn_contexts"
+  "--url[address of the control API \[\$FOREWARN_URL\; default\: the context\'s, or the local service\'s\]]:URL:"
+  "--token[API token\; setting it in the environment or a context is safer \[\$FOREWARN_TOKEN\; default\: the context\'s, or the \`token\` file in the state directory\]]:TOKEN:"
+  "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
+  {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
+  "--json[print JSON]"
+  "(*):names of the VMs: _forewarn_vms"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1321,6 +1702,7 @@ _shtab_forewarn() {
         clock) _shtab_forewarn_clock ;;
         completion) _arguments -C -s $_shtab_forewarn_completion_options ;;
         context) _shtab_forewarn_context ;;
+        doctor) _arguments -C -s $_shtab_forewarn_doctor_options ;;
         ev) _shtab_forewarn_ev ;;
         events) _shtab_forewarn_events ;;
         faults) _shtab_forewarn_faults ;;
@@ -1329,6 +1711,8 @@ _shtab_forewarn() {
         help) _arguments -C -s $_shtab_forewarn_help_options ;;
         host) _shtab_forewarn_host ;;
         journal) _arguments -C -s $_shtab_forewarn_journal_options ;;
+        maintenance) _shtab_forewarn_maintenance ;;
+        mnt) _shtab_forewarn_mnt ;;
         notify) _shtab_forewarn_notify ;;
         portal) _arguments -C -s $_shtab_forewarn_portal_options ;;
         record) _arguments -C -s $_shtab_forewarn_record_options ;;
@@ -1442,13 +1826,8 @@ _shtab_forewarn_ev() {
       curcontext="${curcontext%:*:*}:_shtab_forewarn_ev-$line[1]:"
       case $line[1] in
         approve) _arguments -C -s $_shtab_forewarn_ev_approve_options ;;
-        cancel) _arguments -C -s $_shtab_forewarn_ev_cancel_options ;;
-        close) _arguments -C -s $_shtab_forewarn_ev_close_options ;;
-        complete) _arguments -C -s $_shtab_forewarn_ev_complete_options ;;
-        explain) _arguments -C -s $_shtab_forewarn_ev_explain_options ;;
         list) _arguments -C -s $_shtab_forewarn_ev_list_options ;;
         ls) _arguments -C -s $_shtab_forewarn_ev_ls_options ;;
-        retry) _arguments -C -s $_shtab_forewarn_ev_retry_options ;;
         show) _arguments -C -s $_shtab_forewarn_ev_show_options ;;
       esac
   esac
@@ -1473,13 +1852,8 @@ _shtab_forewarn_events() {
       curcontext="${curcontext%:*:*}:_shtab_forewarn_events-$line[1]:"
       case $line[1] in
         approve) _arguments -C -s $_shtab_forewarn_events_approve_options ;;
-        cancel) _arguments -C -s $_shtab_forewarn_events_cancel_options ;;
-        close) _arguments -C -s $_shtab_forewarn_events_close_options ;;
-        complete) _arguments -C -s $_shtab_forewarn_events_complete_options ;;
-        explain) _arguments -C -s $_shtab_forewarn_events_explain_options ;;
         list) _arguments -C -s $_shtab_forewarn_events_list_options ;;
         ls) _arguments -C -s $_shtab_forewarn_events_ls_options ;;
-        retry) _arguments -C -s $_shtab_forewarn_events_retry_options ;;
         show) _arguments -C -s $_shtab_forewarn_events_show_options ;;
       esac
   esac
@@ -1530,6 +1904,7 @@ _shtab_forewarn_fleet() {
       curcontext="${curcontext%:*:*}:_shtab_forewarn_fleet-$line[1]:"
       case $line[1] in
         apply) _arguments -C -s $_shtab_forewarn_fleet_apply_options ;;
+        diff) _arguments -C -s $_shtab_forewarn_fleet_diff_options ;;
         export) _arguments -C -s $_shtab_forewarn_fleet_export_options ;;
         init) _arguments -C -s $_shtab_forewarn_fleet_init_options ;;
         show) _arguments -C -s $_shtab_forewarn_fleet_show_options ;;
@@ -1558,8 +1933,75 @@ _shtab_forewarn_host() {
       case $line[1] in
         degraded) _arguments -C -s $_shtab_forewarn_host_degraded_options ;;
         failed) _arguments -C -s $_shtab_forewarn_host_failed_options ;;
+        list) _arguments -C -s $_shtab_forewarn_host_list_options ;;
+        ls) _arguments -C -s $_shtab_forewarn_host_ls_options ;;
         maintain) _arguments -C -s $_shtab_forewarn_host_maintain_options ;;
         recovered) _arguments -C -s $_shtab_forewarn_host_recovered_options ;;
+        show) _arguments -C -s $_shtab_forewarn_host_show_options ;;
+      esac
+  esac
+}
+
+_shtab_forewarn_maintenance() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->maintenance'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_forewarn_maintenance_defaults_added )); then
+    if (( ${_shtab_forewarn_maintenance_options[(I)${(q)one_or_more}*]} +          ${_shtab_forewarn_maintenance_options[(I)${(q)remainder}*]} +          ${_shtab_forewarn_maintenance_options[(I)${(q)default}]} == 0 )); then
+      _shtab_forewarn_maintenance_options+=(': :_shtab_forewarn_maintenance_commands' '*::: :->maintenance')
+    fi
+    _shtab_forewarn_maintenance_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_forewarn_maintenance_options
+
+  case $state in
+    maintenance)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_forewarn_maintenance-$line[1]:"
+      case $line[1] in
+        approve) _arguments -C -s $_shtab_forewarn_maintenance_approve_options ;;
+        cancel) _arguments -C -s $_shtab_forewarn_maintenance_cancel_options ;;
+        close) _arguments -C -s $_shtab_forewarn_maintenance_close_options ;;
+        complete) _arguments -C -s $_shtab_forewarn_maintenance_complete_options ;;
+        explain) _arguments -C -s $_shtab_forewarn_maintenance_explain_options ;;
+        list) _arguments -C -s $_shtab_forewarn_maintenance_list_options ;;
+        ls) _arguments -C -s $_shtab_forewarn_maintenance_ls_options ;;
+        retry) _arguments -C -s $_shtab_forewarn_maintenance_retry_options ;;
+        show) _arguments -C -s $_shtab_forewarn_maintenance_show_options ;;
+        wait) _arguments -C -s $_shtab_forewarn_maintenance_wait_options ;;
+      esac
+  esac
+}
+
+_shtab_forewarn_mnt() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->mnt'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_forewarn_mnt_defaults_added )); then
+    if (( ${_shtab_forewarn_mnt_options[(I)${(q)one_or_more}*]} +          ${_shtab_forewarn_mnt_options[(I)${(q)remainder}*]} +          ${_shtab_forewarn_mnt_options[(I)${(q)default}]} == 0 )); then
+      _shtab_forewarn_mnt_options+=(': :_shtab_forewarn_mnt_commands' '*::: :->mnt')
+    fi
+    _shtab_forewarn_mnt_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_forewarn_mnt_options
+
+  case $state in
+    mnt)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_forewarn_mnt-$line[1]:"
+      case $line[1] in
+        approve) _arguments -C -s $_shtab_forewarn_mnt_approve_options ;;
+        cancel) _arguments -C -s $_shtab_forewarn_mnt_cancel_options ;;
+        close) _arguments -C -s $_shtab_forewarn_mnt_close_options ;;
+        complete) _arguments -C -s $_shtab_forewarn_mnt_complete_options ;;
+        explain) _arguments -C -s $_shtab_forewarn_mnt_explain_options ;;
+        list) _arguments -C -s $_shtab_forewarn_mnt_list_options ;;
+        ls) _arguments -C -s $_shtab_forewarn_mnt_ls_options ;;
+        retry) _arguments -C -s $_shtab_forewarn_mnt_retry_options ;;
+        show) _arguments -C -s $_shtab_forewarn_mnt_show_options ;;
+        wait) _arguments -C -s $_shtab_forewarn_mnt_wait_options ;;
       esac
   esac
 }
@@ -1660,9 +2102,12 @@ _shtab_forewarn_vm() {
       case $line[1] in
         delete) _arguments -C -s $_shtab_forewarn_vm_delete_options ;;
         evict) _arguments -C -s $_shtab_forewarn_vm_evict_options ;;
+        list) _arguments -C -s $_shtab_forewarn_vm_list_options ;;
+        ls) _arguments -C -s $_shtab_forewarn_vm_ls_options ;;
         redeploy) _arguments -C -s $_shtab_forewarn_vm_redeploy_options ;;
         reimage) _arguments -C -s $_shtab_forewarn_vm_reimage_options ;;
         restart) _arguments -C -s $_shtab_forewarn_vm_restart_options ;;
+        show) _arguments -C -s $_shtab_forewarn_vm_show_options ;;
         start) _arguments -C -s $_shtab_forewarn_vm_start_options ;;
       esac
   esac
