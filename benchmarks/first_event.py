@@ -24,7 +24,7 @@ from benchmarks.figures import line
 _ROOT = Path(__file__).parents[1]
 _EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
 #: The commands of the README, without `forewarn`.
-SERVE = ("serve", "--fleet", "demo")
+SERVE = ("serve", "--fleet", "demo", "--store", "memory")
 ANNOUNCE = ("vm", "restart", "web-0")
 _ROUNDS = 5
 
