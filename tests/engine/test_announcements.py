@@ -41,7 +41,7 @@ def test_operations_are_numbered_in_order_of_announcement(system: System) -> Non
 def test_number_is_never_used_again(system: System) -> None:
     last = system.announce(a_reboot("web-0"))
     system.engine.cancel(last.id, by="ops")
-    preview(system.engine, a_reboot("web-1"), by="ops")
+    preview(system, a_reboot("web-1"))
     assert system.announce(a_reboot("web-1")).number == 2
     again = a_system(system.store, fleet=None)
     assert again.announce(a_reboot("web-2")).number == 3

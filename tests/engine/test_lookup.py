@@ -6,18 +6,22 @@ import pytest
 from tests.engine.support.system import System, a_reboot, an_emergency
 
 from forewarn.core.fleet import VM
-from forewarn.core.lifecycle.model import Event, Maintenance, Phase
+from forewarn.core.lifecycle.commands import PossibleCommand
+from forewarn.core.lifecycle.model import Event, Maintenance
 from forewarn.engine.lookup import find_event, find_maintenance
 from forewarn.errors import InvalidInput, NotFound
 
+_COMMANDS = (PossibleCommand.APPROVE, PossibleCommand.CANCEL, PossibleCommand.COMPLETE)
+
 
 def find(
-    system: System, any_id: str, group: str | None = None, *phases: Phase
+    system: System,
+    any_id: str,
+    group: str | None = None,
+    command: PossibleCommand | None = None,
 ) -> Maintenance:
     with system.store.snapshot() as snapshot:
-        if phases:
-            return find_maintenance(snapshot, any_id, group=group, phases=phases)
-        return find_maintenance(snapshot, any_id, group=group)
+        return find_maintenance(snapshot, any_id, group=group, command=command)
 
 
 def event_of(system: System, any_id: str, group: str | None = None) -> Event:
@@ -90,13 +94,20 @@ def test_name_stands_for_the_only_live_operation_there(system: System) -> None:
     )
 
 
-def test_name_stands_for_an_operation_in_the_given_phases(system: System) -> None:
+def test_name_stands_for_the_operation_that_accepts_the_command(
+    system: System,
+) -> None:
     started = system.announce(an_emergency("web-0"))
     scheduled = system.announce(a_reboot("web-0"))
-    assert find(system, "web-0", None, Phase.STARTED) == started
-    assert find(system, "web-0", None, Phase.SCHEDULED).id == scheduled.id
-    with pytest.raises(NotFound, match="VM lone has no started maintenance"):
-        find(system, "lone", None, Phase.STARTED)
+    found = {command: find(system, "web-0", None, command).id for command in _COMMANDS}
+    assert found == dict(zip(_COMMANDS, (*[scheduled.id] * 2, started.id), strict=True))
+    for command, adjective in zip(
+        PossibleCommand,
+        ["unapproved", "scheduled", "started", "stuck", "stuck"],
+        strict=True,
+    ):
+        with pytest.raises(NotFound, match=f"VM lone has no {adjective} maintenance"):
+            find(system, "lone", None, command)
 
 
 def test_vm_that_has_left_an_operation_does_not_stand_for_it(system: System) -> None:

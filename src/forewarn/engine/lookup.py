@@ -18,12 +18,12 @@ from forewarn.ports import Snapshot
 
 #: What the operation must be that a name stands for, by the command.
 _NEEDED: Mapping[PossibleCommand | None, str] = {
-    None: "that is scheduled or started",
-    PossibleCommand.APPROVE: "that waits for an approval",
-    PossibleCommand.CANCEL: "that is scheduled",
-    PossibleCommand.COMPLETE: "that has started",
-    PossibleCommand.RETRY: "that is stuck",
-    PossibleCommand.CLOSE: "that is stuck",
+    None: "scheduled or started",
+    PossibleCommand.APPROVE: "unapproved",
+    PossibleCommand.CANCEL: "scheduled",
+    PossibleCommand.COMPLETE: "started",
+    PossibleCommand.RETRY: "stuck",
+    PossibleCommand.CLOSE: "stuck",
 }
 
 _PAGE = 1000
@@ -86,7 +86,7 @@ def find_maintenance(
         raise NotFound(
             f"maintenance or event {any_id} not found"
             if noun is None
-            else f"{noun} {any_id} has no maintenance {_NEEDED[command]}"
+            else f"{noun} {any_id} has no {_NEEDED[command]} maintenance"
         )
     return matches[0]
 

@@ -120,7 +120,7 @@ def _errors(method: str, path: str, *, has_query: bool) -> Iterator[int]:
         yield from (401, 429, 503)  # too many invalid tokens, unavailable store
     if "{" in path:
         yield 404
-    if has_query:
+    if has_query or "{id}" in path:  # an ID can be ambiguous
         yield 422
     if method != "get" and path not in _SIGN_IN:
         yield from (404, 409, 422)
