@@ -89,21 +89,24 @@ class _Incident:
             text=True,
         )
         os.close(follower)
-        try:
-            assert process.stdout is not None
-            metadata, control = (process.stdout.readline().split()[1] for _ in range(2))
-            self._leader = leader
-            self._control = control
-            self._variables = {**self._variables, "METADATA": metadata}
-            self._run("forewarn health --wait 20s")
-            self._run(f"forewarn clock advance {_DISTANT_DATE}T03:12:00Z")
-            for vm in ("web-0", "web-1", "db-0"):
-                self._run(f"curl -sS -H Metadata:true {_document(metadata, vm)}")
-            yield self
-        finally:
-            process.kill()
-            process.wait()
-            os.close(leader)
+        with process:  # closes the pipe
+            try:
+                assert process.stdout is not None
+                metadata, control = (
+                    process.stdout.readline().split()[1] for _ in range(2)
+                )
+                self._leader = leader
+                self._control = control
+                self._variables = {**self._variables, "METADATA": metadata}
+                self._run("forewarn health --wait 20s")
+                self._run(f"forewarn clock advance {_DISTANT_DATE}T03:12:00Z")
+                for vm in ("web-0", "web-1", "db-0"):
+                    self._run(f"curl -sS -H Metadata:true {_document(metadata, vm)}")
+                yield self
+            finally:
+                process.kill()
+                process.wait()
+                os.close(leader)
 
     def part(self, match: re.Match[str]) -> str:
         """Return a part of the page with current output."""

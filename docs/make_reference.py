@@ -75,7 +75,8 @@ def _commands() -> Iterator[str]:
     yield "|---|---|"
     yield "| 0 | success |"
     yield "| 1 | failure, rejected request, or failed check (`health`, `rehearse`) |"
-    yield "| 2 | usage error |"
+    yield "| 2 | usage error, or a confirmation is required and there is no terminal |"
+    yield "| 3 | the time limit of `maintenance wait` was reached |"
     yield "| 130 | Ctrl-C, except where this is the usual way to stop (`serve`) |"
     yield "| 141 | the program that reads the output has exited, for example `head` |"
     for command in main_.COMMANDS:
@@ -92,8 +93,8 @@ def _help(*words: str) -> Iterator[str]:
     yield "```text"
     yield text
     yield "```"
-    _, _, listed = text.partition("\n  COMMAND\n")
-    for word in re.findall(r"^    (\w+)\b", listed, re.MULTILINE):
+    _, _, listed = text.partition("\ncommands:\n")
+    for word in re.findall(r"^  (\w+)  ", listed.partition("\n\n")[0], re.MULTILINE):
         yield from _help(*words, word)
 
 

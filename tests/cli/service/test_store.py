@@ -13,7 +13,7 @@ import pytest
 from tests.cli.support.command_line import Cli
 from tests.patience import PATIENCE
 from tests.postgres import PostgresServer
-from tests.stores.builders import NOON, a_seen, put, sqlite_store
+from tests.stores.builders import NOON, a_maintenance, announced, put, sqlite_store
 from tests.stores.releases import ADD_RACK, become_newer, largest_file
 
 from forewarn.core.lifecycle.facts import Sight
@@ -204,13 +204,15 @@ def test_backup_of_a_store_in_use_is_a_private_complete_store(
     copy = tmp_path / "copy.db"
     with closing(sqlite_store(file)) as store:
         store.open()
-        put(store, a_seen(1))
+        put(store, announced(a_maintenance("M16")))
         assert f"copied {file} to {copy}" in run("store backup", copy)
     assert files(tmp_path) == ["copy.db", "state"]
     assert copy.stat().st_mode & 0o077 == 0
     with closing(sqlite_store(copy)) as store:
         store.open()
         assert len(store.facts(0, 10)) == 2
+        with store.snapshot() as snapshot:
+            assert snapshot.last_number() == 17  # the next operation is m-18
 
 
 @pytest.mark.usefixtures("file")
