@@ -76,8 +76,15 @@ def _commands() -> Iterator[str]:
     yield "| 0 | success |"
     yield "| 1 | failure, rejected request, or failed check (`health`, `rehearse`) |"
     yield "| 2 | usage error |"
+    yield "| 3 | the time limit of `maintenance wait` was reached |"
     yield "| 130 | Ctrl-C, except where this is the usual way to stop (`serve`) |"
     yield "| 141 | the program that reads the output has exited, for example `head` |"
+    yield ""
+    yield "## Common options"
+    yield ""
+    yield "```text"
+    yield _output("help", "options")
+    yield "```"
     for command in main_.COMMANDS:
         yield from _help(command)
     yield ""
@@ -92,8 +99,8 @@ def _help(*words: str) -> Iterator[str]:
     yield "```text"
     yield text
     yield "```"
-    _, _, listed = text.partition("\n  COMMAND\n")
-    for word in re.findall(r"^    (\w+)\b", listed, re.MULTILINE):
+    _, _, listed = text.partition("\ncommands:\n")
+    for word in re.findall(r"^  (\w+) ", listed.partition("\n\n")[0], re.MULTILINE):
         yield from _help(*words, word)
 
 

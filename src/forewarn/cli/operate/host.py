@@ -56,9 +56,9 @@ _FAILS_BY = Option(
 _COMMANDS: Mapping[str, _Command] = {
     "maintain": _Command(
         summary="announce planned maintenance on hosts",
-        description="Announce planned maintenance on hosts. Maintenance on a host affects"
-        " all of its VMs at once. Each group with VMs on the host gets notice. The"
-        " maintenance starts early if all of these groups approve it.",
+        description="Announce planned maintenance on hosts. Maintenance on a host"
+        " affects all of its VMs at once. Each group with VMs on the host gets notice."
+        " The maintenance starts early if all of these groups approve it.",
         example="forewarn host maintain host-a --type reboot --notice 20m",
         options=(
             announce.TIMES,

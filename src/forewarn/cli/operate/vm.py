@@ -57,8 +57,8 @@ _OPERATIONS: Mapping[str, _Operation] = {
     ),
     "redeploy": _Operation(
         summary="move VMs to other hosts, as if their users had requested it",
-        description="Move VMs to other hosts, as if their users had requested it. A VM's"
-        " group gets 10 minutes' notice and can approve the move early. The VM moves"
+        description="Move VMs to other hosts, as if their users had requested it. A"
+        " VM's group gets 10 minutes' notice and can approve the move early. The VM moves"
         " immediately if Scheduled Events is disabled for its group, or if the group"
         " auto-approves redeployments.",
         done="redeployed",
@@ -66,8 +66,8 @@ _OPERATIONS: Mapping[str, _Operation] = {
     ),
     "reimage": _Operation(
         summary="reimage VMs, which also reboots them",
-        description="Reimage VMs, which also reboots them. A VM's group gets 15 minutes'"
-        " notice and can approve the operation early. The VM is reimaged immediately"
+        description="Reimage VMs, which also reboots them. A VM's group gets 15"
+        " minutes' notice and can approve the operation early. The VM is reimaged immediately"
         " if Scheduled Events is disabled for its group, unless --source is"
         " platform.",
         done="reimaged",
