@@ -58,18 +58,18 @@ _OPERATIONS: Mapping[str, _Operation] = {
     "redeploy": _Operation(
         summary="move VMs to other hosts, as if their users had requested it",
         description="Move VMs to other hosts, as if their users had requested it. A"
-        " VM's group gets 10 minutes' notice and can approve the move early. The VM moves"
-        " immediately if Scheduled Events is disabled for its group, or if the group"
-        " auto-approves redeployments.",
+        " VM's group gets 10 minutes' notice and can approve the move early. The VM"
+        " moves immediately if Scheduled Events is disabled for its group, or if the"
+        " group auto-approves redeployments.",
         done="redeployed",
         plural="redeployments",
     ),
     "reimage": _Operation(
         summary="reimage VMs, which also reboots them",
         description="Reimage VMs, which also reboots them. A VM's group gets 15"
-        " minutes' notice and can approve the operation early. The VM is reimaged immediately"
-        " if Scheduled Events is disabled for its group, unless --source is"
-        " platform.",
+        " minutes' notice and can approve the operation early. The VM is reimaged"
+        " immediately if Scheduled Events is disabled for its group, unless --source"
+        " is platform.",
         done="reimaged",
         plural="reimaging",
         options=(announce.source_option("user"),),
