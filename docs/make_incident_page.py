@@ -103,6 +103,8 @@ class _Incident:
         finally:
             process.kill()
             process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
             os.close(leader)
 
     def part(self, match: re.Match[str]) -> str:
