@@ -229,7 +229,7 @@ def test_active_faults_show_who_set_them_and_when() -> None:
     fault = {"kind": "503", "set_by": "ada", "set_at": (NOON - HOUR).isoformat()}
     diagnosis = only(facts(faults=a_list(fault)))
     assert diagnosis.level is WARNING
-    assert "503 (set by ada 1 h ago)" in diagnosis.text
+    assert "503 (set by ada, 1 h ago)" in diagnosis.text
     assert diagnosis.fix == "forewarn faults clear"
 
 

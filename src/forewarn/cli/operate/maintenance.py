@@ -367,7 +367,7 @@ def _chosen(events: Sequence[EventResponse], any_id: str) -> Sequence[EventRespo
 
 _COLUMNS = (
     "ID",
-    Column(title="EVENT", is_fixed=True),
+    Column(title="TYPE", is_fixed=True),
     Column(title="STATE", is_fixed=True),
     "APPROVED",
     Column(title="WHEN", is_fixed=True),

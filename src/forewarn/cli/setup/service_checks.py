@@ -184,7 +184,7 @@ def _faults(facts: DoctorFacts) -> Iterator[Diagnosis]:
 
 def _fault(fault: JsonObject, now: datetime) -> str:
     set_at = fault.time("set_at")
-    since = f" {format_distance(set_at, now)}" if set_at else ""
+    since = f", {format_distance(set_at, now)}" if set_at else ""
     return f"{fault.text('kind')} (set by {fault.text('set_by')}{since})"
 
 
