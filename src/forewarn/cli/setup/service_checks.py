@@ -286,12 +286,12 @@ def _tokens(facts: DoctorFacts) -> Iterator[Diagnosis]:
         ]
         yield warning(
             "tokens",
-            f"{count(len(near), 'token')} expiring soon or just expired:"
+            f"{count(len(near), 'token')} expiring soon or recently expired:"
             f" {join_names(named)}",
             facts.command("token create NAME --role ROLE --expires 90d"),
         )
     else:
-        number = f"{count(len(listed), 'token')}, none expires within a week"
+        number = f"{count(len(listed), 'token')}, none expiring within a week"
         yield ok("tokens", number if listed else "only the admin token")
 
 
