@@ -23,7 +23,7 @@ from forewarn.cli.setup.diagnosis import (
 from forewarn.errors import ForewarnError
 from forewarn.formats import count, join_names
 
-_LONG = timedelta(hours=1)  # after which a started operation is mentioned
+_LONG = timedelta(hours=1)  # after which a started operation gets a warning
 #: Problems of one kind that are described separately.
 SEPARATE = 3
 _STUCK = "Stuck: "
@@ -36,7 +36,7 @@ class _FleetAdvice:
     """How to describe groups or VMs that the service's check found."""
 
     noun: str
-    text: str  # {who} stands for the groups or VMs
+    text: str  # {who} is replaced with the groups or VMs
     fix: str  # a subcommand; with backquotes, a sentence about another machine
     never: str | None = None  # shown without a last poll; None if polls do not matter
     needs_system_clock: bool = False  # a clock that jumps makes every VM look quiet
@@ -82,7 +82,7 @@ _FLEET_ADVICE: Mapping[str, _FleetAdvice] = {
 
 
 def check_fleet(facts: DoctorFacts) -> Iterator[Diagnosis]:
-    """Check for groups and VMs that would miss events or be affected all at once."""
+    """Check for groups and VMs that may miss events, and groups in one update domain."""
     fleet = facts.service.fleet
     if not isinstance(fleet, JsonObject):
         yield from unreadable("fleet", fleet)
@@ -131,7 +131,7 @@ def _member(item: JsonObject, advice: _FleetAdvice, now: datetime) -> str:
 
 
 def check_limits(facts: DoctorFacts) -> Iterator[Diagnosis]:
-    """Check for VMs that exceeded a limit, and mention nothing else."""
+    """Report VMs that exceeded a limit, if there are any."""
     limited = facts.service.limited
     vms = limited.parts("items") if isinstance(limited, JsonObject) else ()
     if vms:
