@@ -82,7 +82,7 @@ _FLEET_ADVICE: Mapping[str, _FleetAdvice] = {
 
 
 def check_fleet(facts: DoctorFacts) -> Iterator[Diagnosis]:
-    """Check for groups and VMs that may miss events, and groups in one update domain."""
+    """Check for VMs that may miss events, and groups in one update domain."""
     fleet = facts.service.fleet
     if not isinstance(fleet, JsonObject):
         yield from unreadable("fleet", fleet)
