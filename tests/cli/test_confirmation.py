@@ -104,6 +104,6 @@ def test_declined_command_changes_nothing(
     assert "Traceback" not in shown
 
 
-def test_yes_skips_the_question(service: Service, run: Cli) -> None:
+def test_yes_skips_the_prompt(service: Service, run: Cli) -> None:
     respond(service)
     assert "announced" in run("vm delete web-0 --yes -o table")
