@@ -227,8 +227,8 @@ def parser(words: Sequence[str]) -> CommandParser:
     """Build the parser, importing only the commands needed for `words`."""
     top = CommandParser(
         prog="forewarn",
-        description="Run Azure Scheduled Events on your own machines: for tests, CI or a"
-        " VM fleet.",
+        description="Run Azure Scheduled Events on your own machines: for tests, CI or"
+        " a VM fleet.",
         epilog=_EPILOG,
         formatter_class=partial(options.CommandHelp, groups=AUDIENCES),
         allow_abbrev=False,
