@@ -79,6 +79,12 @@ def _commands() -> Iterator[str]:
     yield "| 3 | the time limit of `maintenance wait` was reached |"
     yield "| 130 | Ctrl-C, except where this is the usual way to stop (`serve`) |"
     yield "| 141 | the program that reads the output has exited, for example `head` |"
+    yield ""
+    yield "## Common options"
+    yield ""
+    yield "```text"
+    yield _output("help", "options")
+    yield "```"
     for command in main_.COMMANDS:
         yield from _help(command)
     yield ""
@@ -94,7 +100,7 @@ def _help(*words: str) -> Iterator[str]:
     yield text
     yield "```"
     _, _, listed = text.partition("\ncommands:\n")
-    for word in re.findall(r"^  (\w+)  ", listed.partition("\n\n")[0], re.MULTILINE):
+    for word in re.findall(r"^  (\w+) ", listed.partition("\n\n")[0], re.MULTILINE):
         yield from _help(*words, word)
 
 

@@ -62,7 +62,7 @@ def test_blocked_output_delays_nobody_and_omitted_lines_are_counted() -> None:
     handler.flush()
     assert written.decode().splitlines() == [
         "first",
-        "omitted 3 log messages: the log was blocked",
+        "omitted 3 log messages: nothing read the log",
         "line 0",
         "line 1",
     ]

@@ -106,7 +106,7 @@ class BackgroundHandler(logging.Handler):
             omitted = self._omitted - reported
             if omitted:
                 reported += omitted
-                text = f"omitted {count(omitted, 'log message')}: the log was blocked"
+                text = f"omitted {count(omitted, 'log message')}: nothing read the log"
                 record = logging.makeLogRecord(
                     {"name": __name__, "levelname": "WARNING", "msg": text}
                 )

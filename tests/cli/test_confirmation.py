@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 
 FINAL = [
     ("vm delete web-0 web-1", "delete 2 VMs (web-0, web-1) ("),
-    ("host failed host-a", "report that host-a failed, which cancels maintenance"),
+    ("host failed host-a", "report that host-a failed, and cancel the maintenance"),
     ("token revoke ci", "revoke token ci, effective immediately ("),
     (
         "announce reboot --host host-a --emergency --reason smoke",
@@ -77,8 +77,8 @@ def test_without_a_terminal_nothing_is_sent(
     service: Service, run: Cli, command: str, question: str
 ) -> None:
     message = run(command, code=2)
-    assert message.startswith(f"forewarn: {question}")
-    assert f"{service.url}) requires confirmation; to confirm, add --yes" in message
+    assert message.startswith(f"forewarn: confirmation required: {question}")
+    assert f"{service.url}); to confirm, add --yes" in message
     assert service.requests == []
 
 
@@ -87,7 +87,7 @@ def test_confirmed_command_is_carried_out(service: Service, tmp_path: Path) -> N
     respond(service)
     code, shown = on_terminal(service, tmp_path, "vm delete web-0", b"y\n")
     assert code == 0, shown
-    assert shown.startswith(f"delete 1 VM (web-0) ({service.url})? [y/N] ")
+    assert shown.startswith(f"Delete 1 VM (web-0) ({service.url})? [y/N] ")
     assert "announced: Reboot of web-0" in shown
 
 
@@ -104,6 +104,6 @@ def test_declined_command_changes_nothing(
     assert "Traceback" not in shown
 
 
-def test_yes_skips_the_question(service: Service, run: Cli) -> None:
+def test_yes_skips_the_prompt(service: Service, run: Cli) -> None:
     respond(service)
     assert "announced" in run("vm delete web-0 --yes -o table")

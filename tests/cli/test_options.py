@@ -54,7 +54,9 @@ def test_empty_variable_counts_as_unset(
 
 @pytest.mark.parametrize("line", ["", "vm", "clock", "help vm", "mnt", "events"])
 def test_noun_alone_prints_its_help(line: str, run: Cli) -> None:
-    assert run(line).startswith("usage: forewarn")
+    shown = run(line)
+    assert shown.startswith("usage: forewarn")
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_line_shows_what_is_done_and_is_erased_at_the_end() -> None:
         assert terminal.read().endswith(ERASE)
 
 
-def test_nothing_is_shown_elsewhere_than_on_a_terminal() -> None:
+def test_nothing_is_shown_without_a_terminal() -> None:
     stream = StringIO()
     ProgressLine(stream, "reading", delay=0).close()
     assert stream.getvalue() == ""

@@ -1,4 +1,4 @@
-"""The service's log: one line for each thing that a person cares about."""
+"""The service's log: one line for each step of a maintenance operation."""
 
 import fcntl
 import json

@@ -155,6 +155,6 @@ def test_event_is_found_by_its_id_a_prefix_or_its_operation(system: System) -> N
 def test_operation_with_two_events_does_not_stand_for_one(system: System) -> None:
     first, second = system.announce(a_reboot(host="host-a")).events
     assert event_of(system, second.id[:8]) == second
-    with pytest.raises(InvalidInput, match="m-1 stands for 2 events; use one of") as no:
+    with pytest.raises(InvalidInput, match="m-1 identifies 2 events; specify") as no:
         event_of(system, "m-1")
     assert re.findall(r"[0-9A-F-]{36}", str(no.value)) == [first.id, second.id]

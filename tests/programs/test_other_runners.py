@@ -47,7 +47,7 @@ def run_tests(project: Path, *options: str) -> FinishedCommand:
         return run_program(project, "go", "test", *options, "./...", **path, **cache)
     node_module("typescript")
     compiler = str(NODE_MODULES / "typescript" / "bin" / "tsc")
-    # The types of Node are not installed here.
+    # Without @types/node, types cannot be checked.
     built = run_program(project, "node", compiler, "--noCheck", "--types", "null")
     assert built.code == 0, built.out
     tests = ["--test-reporter=spec", *options, "out/handler.test.js"]

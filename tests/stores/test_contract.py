@@ -255,7 +255,7 @@ class TestState:
             results = [snapshot.maintenance_number(number) for number in (1, 7, 2, 0)]
         assert [item and item.id for item in results] == ["M0", "M6", None, None]
 
-    def test_maintenance_is_found_by_the_beginning_of_an_id(self, store: Store) -> None:
+    def test_maintenance_is_found_by_a_prefix_of_an_id(self, store: Store) -> None:
         put(store, a_fleet(), *map(announced, map(a_maintenance, ("M12", "M2", "M1"))))
         put(
             store, announced(a_maintenance("M10", groups=("web", "db"))), canceled("M1")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Play a scenario to the handler; if it fails, show the verdict of forewarn.
+// Rehearse a scenario with the handler; if it fails, show forewarn's verdict.
 func rehearse(t *testing.T, scenario string) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "handler")

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const HANDLER = import.meta.filename.replace(".test.", "."); // TypeScript or compiled
 
-/** Play a scenario to the handler; if it fails, show the verdict of forewarn. */
+/** Rehearse a scenario with the handler; if it fails, show forewarn's verdict. */
 async function rehearse(scenario: string): Promise<void> {
   const program = ["--", process.execPath, HANDLER];
   try {

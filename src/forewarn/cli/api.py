@@ -68,7 +68,7 @@ class ControlApi:
 
     @property
     def title(self) -> str:
-        """The service's name for people: its address, and its context if any."""
+        """The address of the service and its context, if any, for messages."""
         return f"{self.context}, {self.url}" if self.context else self.url
 
     def request(

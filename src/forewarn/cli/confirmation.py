@@ -18,9 +18,9 @@ def confirm(args: argparse.Namespace, api: ControlApi, question: str) -> None:
         return
     place = f"{question} ({api.title})"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise WrongUsage(f"{place} requires confirmation; to confirm, add --yes")
+        raise WrongUsage(f"confirmation required: {place}; to confirm, add --yes")
     try:
-        sys.stderr.write(f"{place}? [y/N] ")
+        sys.stderr.write(f"{place[:1].upper()}{place[1:]}? [y/N] ")
         sys.stderr.flush()
         reply = sys.stdin.readline()
     except KeyboardInterrupt:

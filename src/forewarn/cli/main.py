@@ -103,9 +103,9 @@ _MOVED_FROM_EVENTS = ("explain", "cancel", "complete", "retry", "close")
 _EXIT_CODES: Mapping[type[ForewarnError], int] = {WrongUsage: 2, TimedOut: 3}
 
 _EPILOG = """\
-For a command's options, run `forewarn COMMAND --help`. For the options that most
-commands share, run `forewarn help options`. To complete commands and names with
-the Tab key, see `forewarn completion --help`."""
+For a command's options, run `forewarn COMMAND --help`. For the options that
+most commands share, run `forewarn help options`. To complete commands and
+names with the Tab key, see `forewarn completion --help`."""
 
 #: Phrases in the errors that libraries raise if memory allocation fails.
 _SIGNS_OF_LITTLE_MEMORY = (
@@ -227,13 +227,18 @@ def parser(words: Sequence[str]) -> CommandParser:
     """Build the parser, importing only the commands needed for `words`."""
     top = CommandParser(
         prog="forewarn",
-        description="Run Azure Scheduled Events on your own machines: for testing, CI"
-        " or your VM fleet.",
+        description="Run Azure Scheduled Events on your own machines: for tests, CI or"
+        " a VM fleet.",
         epilog=_EPILOG,
         formatter_class=partial(options.CommandHelp, groups=AUDIENCES),
         allow_abbrev=False,
     )
-    top.add_argument("--version", action="version", version=f"forewarn {__version__}")
+    top.add_argument(
+        "--version",
+        action="version",
+        version=f"forewarn {__version__}",
+        help="show the version and exit",
+    )
     top.set_defaults(noun=top)
     subcommands = top.add_subparsers(
         title=argparse.SUPPRESS,

@@ -71,8 +71,8 @@ def object_from(plain: object) -> JsonObject:
 class EventResponse:
     """The event that a maintenance operation causes for a single group."""
 
-    id: str | None  # None in a preview
-    maintenance: str | None  # None in a preview
+    id: str | None  # None in a dry run
+    maintenance: str | None  # None in a dry run
     group: str
     resources: tuple[str, ...]
     status: str | None  # None once it is no longer in the document
@@ -86,8 +86,8 @@ class EventResponse:
 class MaintenanceResponse:
     """A maintenance operation."""
 
-    id: str | None  # such as m-17; None in a preview
-    guid: str | None  # None in a preview
+    id: str | None  # such as m-17; None in a dry run
+    guid: str | None  # None in a dry run
     type: str
     source: str
     cause: str

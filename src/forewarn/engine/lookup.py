@@ -57,7 +57,7 @@ def find_maintenance(
     """Find a maintenance operation by its label, its ID, the ID of one of its events,
     a prefix of these IDs, or the name of a VM, host or group that it affects.
 
-    A name stands for the only live operation there, or the only one that accepts
+    A name identifies the only live operation there, or the only one that accepts
     `command`. If `group` is given, raise `NotFound` for maintenance not announced to
     that group.
     """
@@ -138,7 +138,7 @@ def find_event(
 ) -> tuple[Maintenance, Event]:
     """Find an event and its maintenance, in all groups or only in `group`.
 
-    The ID or name of a maintenance operation stands for its only event.
+    The ID or name of a maintenance operation identifies its only event.
     """
     maintenance = find_maintenance(snapshot, event_id, group=group)
     events = _events(maintenance, group)
@@ -146,8 +146,8 @@ def find_event(
     matches = [event for event in events if event.id.startswith(prefix)] or events
     if len(matches) > 1:
         raise InvalidInput(
-            f"{event_id} stands for {count(len(matches), 'event')}; use one of their"
-            f" IDs: {join_names([event.id for event in matches], 3)}"
+            f"{event_id} identifies {count(len(matches), 'event')}; specify one of"
+            f" their IDs: {join_names([event.id for event in matches], 3)}"
         )
     return maintenance, matches[0]
 

@@ -153,7 +153,7 @@ def test_whole_ids_are_approved_without_reading_the_document(capsys: Capture) ->
         (["--vm", "web-9"], []),
     ],
 )
-def test_events_are_chosen_by_the_beginning_of_an_id_or_a_vm(
+def test_events_are_chosen_by_a_prefix_of_an_id_or_a_vm(
     capsys: Capture, words: list[str], ids: list[str]
 ) -> None:
     listed = a_document(
@@ -173,7 +173,7 @@ def test_events_are_chosen_by_the_beginning_of_an_id_or_a_vm(
     [
         (["9999"], "no scheduled event has an ID that starts with 9999"),
         ([ID_1, ID_1[:4]], f"{ID_1[:4]} is ambiguous: {ID_1}, {ID_3}"),
-        ([""], "use at least 4 characters of an event's ID"),
+        ([""], "specify at least 4 characters of an event ID"),
     ],
 )
 def test_nothing_is_approved_if_an_id_is_unclear(

@@ -65,8 +65,8 @@ def test_event_is_shown_with_its_operation(service: Service, run: Cli) -> None:
 def test_event_is_approved(service: Service, run: Cli) -> None:
     service.respond("POST", f"/v1/events/{M1}/approve", an_event(**BY_VM))
     assert run("events approve m-1") == (f"approved: event {E1} of m-1 for group web\n")
-    service.refuse("POST", "/v1/events/m-2/approve", 422, "m-2 stands for 2 events")
-    assert run("events approve m-2", code=1) == "forewarn: m-2 stands for 2 events\n"
+    service.refuse("POST", "/v1/events/m-2/approve", 422, "m-2 identifies 2 events")
+    assert run("events approve m-2", code=1) == "forewarn: m-2 identifies 2 events\n"
 
 
 def test_former_subcommand_is_refused_with_its_new_name(run: Cli) -> None:

@@ -71,7 +71,7 @@ EVERY_STATE = (
 )
 
 EVERY_LINE = """\
-ID     EVENT      STATE             APPROVED  WHEN        AFFECTS
+ID     TYPE       STATE             APPROVED  WHEN        AFFECTS
 m-1    Reboot     scheduled         1/2       in 15 min   web-0, web-1
 m-2    Redeploy   scheduled         0/1       in 7 d      rack-2 (production-we…
 m-3    Reboot     scheduled         0/1       due         web-0, web-1

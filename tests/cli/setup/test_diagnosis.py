@@ -229,7 +229,7 @@ def test_active_faults_show_who_set_them_and_when() -> None:
     fault = {"kind": "503", "set_by": "ada", "set_at": (NOON - HOUR).isoformat()}
     diagnosis = only(facts(faults=a_list(fault)))
     assert diagnosis.level is WARNING
-    assert "503 (set by ada 1 h ago)" in diagnosis.text
+    assert "503 (set by ada, 1 h ago)" in diagnosis.text
     assert diagnosis.fix == "forewarn faults clear"
 
 
@@ -287,7 +287,7 @@ def test_findings_about_the_fleet_are_folded() -> None:
     diagnosis = only(facts(fleet=a_fleet(finding)))
     assert "70000 groups (new: never polled, g0: 1 d 6 h ago, " in diagnosis.text
     assert "and 69997 more" in diagnosis.text
-    assert diagnosis.fix == "in a VM of the group: forewarn watch"
+    assert diagnosis.fix == "run `forewarn watch` in a VM of the group"
 
 
 @pytest.mark.parametrize("kind", ["manual", "x60"])

@@ -46,11 +46,11 @@ def texts(*facts: Fact, group: str | None = None) -> list[str]:
         ),
         (
             f.VmsLeft(at=NOON, maintenance="OLD", vms=("db-0",)),
-            "would no longer affect db-0 by {}",
+            "would remove db-0 from {}",
         ),
         (
             f.Withdrawn(at=NOON, maintenance="OLD", event="E2", group="db"),
-            "would withdraw the event of group db from {}",
+            "would withdraw the event of {} for group db",
         ),
     ],
     ids=lambda item: type(item).__name__,

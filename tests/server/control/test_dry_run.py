@@ -91,7 +91,9 @@ def test_dry_run_is_refused_like_the_request(
     assert tried.detail == refused.detail
 
 
-def test_group_token_may_try_what_it_may_do(service: RunningService) -> None:
+def test_group_token_allows_dry_runs_of_its_own_commands(
+    service: RunningService,
+) -> None:
     service.announce(host="host-a")
     web = client_with_token(service, "web-team", "group", group="web")
     seen = json.dumps(dry_run(web, "/v1/vms/web-0/restart"))

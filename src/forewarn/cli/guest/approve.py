@@ -12,7 +12,7 @@ from forewarn.formats import clean
 from forewarn.protocol.types import EventStatus, ScheduledEvent
 
 _ID_LENGTH = 36  # characters of a GUID
-_SHORTEST = 4  # characters of the beginning of an ID; the service has the same limit
+_SHORTEST = 4  # characters of a prefix of an ID; the service has the same limit
 
 _DESCRIPTION = """\
 Approve this VM's events so that they start early. Run this command in a VM when
@@ -47,7 +47,7 @@ def register(subcommands: Subcommands) -> None:
         "ids",
         nargs="*",
         metavar="ID",
-        help="event IDs, or the beginnings of IDs of scheduled events",
+        help="event IDs, or unambiguous prefixes of them",
     )
     add_one_of(parser, *_CHOICE)
 
@@ -101,7 +101,7 @@ def _refuse_unclear(ids: Sequence[str], waiting: Sequence[ScheduledEvent]) -> No
     for any_id in ids:
         matches = [event.id for event in waiting if _starts(event, any_id)]
         if len(any_id) < _SHORTEST:
-            raise WrongUsage(f"use at least {_SHORTEST} characters of an event's ID")
+            raise WrongUsage(f"specify at least {_SHORTEST} characters of an event ID")
         if not matches:
             raise WrongUsage(f"no scheduled event has an ID that starts with {any_id}")
         if len(matches) > 1:

@@ -33,7 +33,7 @@ _COLUMNS = (
     Column(title="RESOURCES", is_wide=True),
     Column(title="SEEN BY", is_wide=True),
 )
-_ID = "event ID, or the beginning of one; or the ID of an operation with one event"
+_ID = "event ID, an unambiguous prefix of it, or the ID of an operation with one event"
 
 
 def register(subcommands: Subcommands) -> None:

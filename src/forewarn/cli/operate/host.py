@@ -55,10 +55,10 @@ _FAILS_BY = Option(
 
 _COMMANDS: Mapping[str, _Command] = {
     "maintain": _Command(
-        summary="announce planned maintenance on a host",
-        description="Announce planned maintenance on a host, which affects all of its"
-        " VMs at once. Each group with VMs on the host gets notice. The maintenance"
-        " starts early if all of these groups approve it.",
+        summary="announce planned maintenance on hosts",
+        description="Announce planned maintenance on hosts. Maintenance on a host"
+        " affects all of its VMs at once. Each group with VMs on the host gets notice."
+        " The maintenance starts early if all of these groups approve it.",
         example="forewarn host maintain host-a --type reboot --notice 20m",
         options=(
             announce.TIMES,
@@ -72,29 +72,28 @@ _COMMANDS: Mapping[str, _Command] = {
         ),
     ),
     "degraded": _Command(
-        summary="report that a host is predicted to fail",
-        description="Report that a host is predicted to fail. Its VMs are redeployed"
-        " within seven days. Each group's VMs are moved as soon as the group approves"
-        " its events or redeploys the VMs, without waiting for other groups. If the"
-        " host is already"
-        " degraded, reporting an earlier time replaces its existing events with new"
-        " ones. VMs that were added to the host"
-        " after the first report also get events.",
+        summary="report that hosts are predicted to fail",
+        description="Report that hosts are predicted to fail. The VMs on a host are"
+        " redeployed within seven days. Each group's VMs are moved as soon as the group"
+        " approves its events or redeploys the VMs, without waiting for other groups."
+        " If the host is already degraded, reporting an earlier time replaces its"
+        " existing events with new ones. VMs that were added to the host after the"
+        " first report also get events.",
         example="forewarn host degraded host-a --fails-by 3d",
         options=(_FAILS_BY, announce.DESCRIPTION, announce.REASON),
     ),
     "failed": _Command(
-        summary="report that a host has failed",
-        description="Report that a host has failed. Operations scheduled for the host"
-        " are canceled, and its VMs are notified. The failure ends when you run"
+        summary="report that hosts have failed",
+        description="Report that hosts have failed. Operations scheduled for a failed"
+        " host are canceled, and its VMs are notified. The failure ends when you run"
         " `forewarn host recovered`, or after --duration.",
         example="forewarn host failed host-a --reason 'power supply'",
         options=(announce.DURATION, announce.DESCRIPTION, announce.REASON, YES),
     ),
     "recovered": _Command(
-        summary="report that a host has recovered",
-        description="Report that a host is no longer degraded or failed. Planned"
-        " maintenance on the host remains scheduled.",
+        summary="report that hosts have recovered",
+        description="Report that hosts are no longer degraded or failed. Planned"
+        " maintenance on the hosts remains scheduled.",
         example="forewarn host recovered host-a",
         options=(announce.REASON,),
     ),
@@ -152,8 +151,8 @@ def _report(args: argparse.Namespace) -> int:
 def _confirm(args: argparse.Namespace, api: ControlApi, names: Sequence[str]) -> None:
     hosts = join_names(names)
     if args.host_command == "failed":
-        what = "cancels maintenance scheduled there and notifies the VMs"
-        confirm(args, api, f"report that {hosts} failed, which {what}")
+        what = "cancel the maintenance scheduled there"
+        confirm(args, api, f"report that {hosts} failed, and {what}")
     if args.host_command == "maintain":
         announce.confirm_emergency(args, api, hosts)
 

@@ -144,7 +144,7 @@ def _journal(args: argparse.Namespace) -> int:
             write(_describe(object_from(plain)))
         if args.follow:
             sys.stdout.flush()
-    if is_empty:  # perhaps because a name is unknown; VMs that have left have entries
+    if is_empty:  # a name may be unknown; VMs that have left the fleet have entries
         api.check_names(vms=args.vm, groups=args.group)
     return 0
 

@@ -54,14 +54,15 @@ _COMMAND = re.compile(r"`[^`]*`")
 _MARGIN = len("  12:15:00  ")
 _UNKNOWN_START = "The start time is unknown while the operation is blocked."
 _ID = (
-    "ID, such as m-17, or the name of an affected VM, host or group; an event ID or the"
-    " beginning of one also works"
+    "ID, such as m-17; the name of an affected VM, host or group; or an event ID or"
+    " unambiguous prefix"
 )
 
 _LIST = """\
-List scheduled and started maintenance operations. WHEN shows when an operation
-will start at the latest, has started, or has ended; an operation that is due is
-blocked. With -o wide, the list also shows exact times, causes and groups."""
+List scheduled and started maintenance operations. WHEN is the time at which an
+operation ended or started, or will start unless it is approved earlier. If it is
+`due`, the operation is blocked. With -o wide, the list also shows exact times,
+causes and groups."""
 
 _WAIT = """\
 Wait until a maintenance operation has started, completed or been canceled. The
@@ -82,8 +83,8 @@ _VERBS: Mapping[str, _Verb] = {
     "approve": _Verb(
         summary="approve events so that operations start early",
         description="Approve events on behalf of their VMs. If ID identifies an event"
-        " or a VM, approve only the events that it names; otherwise, approve all events"
-        " of the operation. Once all of an operation's events are approved, the"
+        " or a VM, approve only that event or the VM's events; otherwise, approve all"
+        " events of the operation. Once all of an operation's events are approved, the"
         " operation starts unless it is blocked.",
     ),
     "cancel": _Verb(
@@ -349,7 +350,7 @@ def _label(api: ControlApi, any_id: str, verb: str) -> str:
 
 
 def _chosen(events: Sequence[EventResponse], any_id: str) -> Sequence[EventResponse]:
-    """Return the events that an ID, the beginning of one, or a VM's name identifies.
+    """Return the events that an ID, a prefix of one, or a VM's name identifies.
 
     If there are none, return all visible events. If no event is visible, return all.
     """
@@ -366,7 +367,7 @@ def _chosen(events: Sequence[EventResponse], any_id: str) -> Sequence[EventRespo
 
 _COLUMNS = (
     "ID",
-    Column(title="EVENT", is_fixed=True),
+    Column(title="TYPE", is_fixed=True),
     Column(title="STATE", is_fixed=True),
     "APPROVED",
     Column(title="WHEN", is_fixed=True),

@@ -48,8 +48,8 @@ class _Operation:
 _OPERATIONS: Mapping[str, _Operation] = {
     "restart": _Operation(
         summary="restart VMs, as if their users had requested it",
-        description="Restart a VM, as if its user had requested it. Its group gets 15"
-        " minutes' notice and can approve the restart early. The VM restarts"
+        description="Restart VMs, as if their users had requested it. A VM's group gets"
+        " 15 minutes' notice and can approve the restart early. The VM restarts"
         " immediately if Scheduled Events is disabled for its group, or if the group"
         " auto-approves restarts.",
         done="restarted",
@@ -57,26 +57,26 @@ _OPERATIONS: Mapping[str, _Operation] = {
     ),
     "redeploy": _Operation(
         summary="move VMs to other hosts, as if their users had requested it",
-        description="Move a VM to another host, as if its user had requested it. Its"
-        " group gets 10 minutes' notice and can approve the move early. The VM moves"
-        " immediately if Scheduled Events is disabled for its group, or if the group"
-        " auto-approves redeployments.",
+        description="Move VMs to other hosts, as if their users had requested it. A"
+        " VM's group gets 10 minutes' notice and can approve the move early. The VM"
+        " moves immediately if Scheduled Events is disabled for its group, or if the"
+        " group auto-approves redeployments.",
         done="redeployed",
         plural="redeployments",
     ),
     "reimage": _Operation(
         summary="reimage VMs, which also reboots them",
-        description="Reimage a VM, which also reboots it. Its group gets 15 minutes'"
-        " notice and can approve the operation early. The VM is reimaged immediately"
-        " if Scheduled Events is disabled for its group, unless --source is"
-        " platform.",
+        description="Reimage VMs, which also reboots them. A VM's group gets 15"
+        " minutes' notice and can approve the operation early. The VM is reimaged"
+        " immediately if Scheduled Events is disabled for its group, unless --source"
+        " is platform.",
         done="reimaged",
         plural="reimaging",
         options=(announce.source_option("user"),),
     ),
     "evict": _Operation(
         summary="evict spot VMs",
-        description="Evict a spot VM. Its group gets 30 seconds' notice. The VM then"
+        description="Evict spot VMs. A VM's group gets 30 seconds' notice. The VM then"
         ' leaves the fleet. With eviction_policy = "deallocate", it stays in the fleet'
         " and is deallocated until you run `forewarn vm start`.",
         done="evicted",
@@ -85,8 +85,8 @@ _OPERATIONS: Mapping[str, _Operation] = {
     ),
     "delete": _Operation(
         summary="delete VMs and remove them from the fleet",
-        description="Delete a VM and remove it from the fleet. If its scale set uses"
-        " terminate notifications, the VM gets that notice first, unless it is a spot"
+        description="Delete VMs and remove them from the fleet. If a VM's group has a"
+        " terminate notice, the group gets this notice first, unless the VM is a spot"
         " VM. Otherwise, the VM is deleted immediately.",
         done="deleted",
         plural="deletions",

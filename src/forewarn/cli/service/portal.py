@@ -106,8 +106,8 @@ def _lines(url: str, who: str, *, is_open: bool) -> Iterator[str]:
     if forward:
         yield paragraph(
             "The address is only reachable on this machine. If your browser is on"
-            " another one, run this command there first, and then run `forewarn portal"
-            " --open` again:",
+            " another machine, run this command there, and then run `forewarn portal"
+            " --open` here again:",
             0,
         )
         yield f"\n  {forward}"

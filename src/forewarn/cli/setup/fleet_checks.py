@@ -23,7 +23,7 @@ from forewarn.cli.setup.diagnosis import (
 from forewarn.errors import ForewarnError
 from forewarn.formats import count, join_names
 
-_LONG = timedelta(hours=1)  # after which a started operation is mentioned
+_LONG = timedelta(hours=1)  # after which a started operation gets a warning
 #: Problems of one kind that are described separately.
 SEPARATE = 3
 _STUCK = "Stuck: "
@@ -36,8 +36,8 @@ class _FleetAdvice:
     """How to describe groups or VMs that the service's check found."""
 
     noun: str
-    text: str  # {who} stands for the groups or VMs
-    fix: str  # a command of the command line; after a colon, one for another machine
+    text: str  # {who} is replaced with the groups or VMs
+    fix: str  # a subcommand; with backquotes, a sentence about another machine
     never: str | None = None  # shown without a last poll; None if polls do not matter
     needs_system_clock: bool = False  # a clock that jumps makes every VM look quiet
 
@@ -50,7 +50,7 @@ _FLEET_ADVICE: Mapping[str, _FleetAdvice] = {
         noun="group",
         text="Scheduled Events is disabled for {who}, because no VM in the group has"
         " polled in the last 24 h",
-        fix="in a VM of the group: forewarn watch",
+        fix="run `forewarn watch` in a VM of the group",
         never="never polled",
     ),
     "one-update-domain": _FleetAdvice(
@@ -61,7 +61,7 @@ _FLEET_ADVICE: Mapping[str, _FleetAdvice] = {
     ),
     "vm-without-host": _FleetAdvice(
         noun="VM",
-        text="no host is known for {who}, so maintenance of their host would not be"
+        text="no host is known for {who}, so maintenance on their host would not be"
         " announced to them",
         fix="fleet show",
     ),
@@ -74,7 +74,7 @@ _FLEET_ADVICE: Mapping[str, _FleetAdvice] = {
     "vm-not-polling": _FleetAdvice(
         noun="VM",
         text="no poll in the last 10 min from {who}, so they may miss an event",
-        fix="in the VM: forewarn watch",
+        fix="run `forewarn watch` in the VM",
         never="not since the service started",
         needs_system_clock=True,
     ),
@@ -82,7 +82,7 @@ _FLEET_ADVICE: Mapping[str, _FleetAdvice] = {
 
 
 def check_fleet(facts: DoctorFacts) -> Iterator[Diagnosis]:
-    """Check for groups and VMs that would miss events or be affected all at once."""
+    """Check for VMs that may miss events, and groups in one update domain."""
     fleet = facts.service.fleet
     if not isinstance(fleet, JsonObject):
         yield from unreadable("fleet", fleet)
@@ -112,7 +112,7 @@ def _fleet_findings(facts: DoctorFacts, fleet: JsonObject) -> Iterator[Diagnosis
         if advice is None or (advice.needs_system_clock and not has_system_clock):
             continue
         who = _members(finding, advice, fleet.time("now") or facts.now)
-        fix = advice.fix if ":" in advice.fix else facts.command(advice.fix)
+        fix = advice.fix if "`" in advice.fix else facts.command(advice.fix)
         yield warning("fleet", advice.text.format(who=who), fix)
 
 
@@ -131,7 +131,7 @@ def _member(item: JsonObject, advice: _FleetAdvice, now: datetime) -> str:
 
 
 def check_limits(facts: DoctorFacts) -> Iterator[Diagnosis]:
-    """Check for VMs that exceeded a limit, and mention nothing else."""
+    """Report VMs that exceeded a limit, if there are any."""
     limited = facts.service.limited
     vms = limited.parts("items") if isinstance(limited, JsonObject) else ()
     if vms:
@@ -212,7 +212,7 @@ def _folded(facts: DoctorFacts, found: Sequence[Diagnosis]) -> Sequence[Diagnosi
     more = Diagnosis(
         check=rest[0].check,
         level=rest[0].level,
-        text=f"{len(rest)} more operations in the same situation",
+        text=f"{count(len(rest), 'more operation')} with the same problem",
         fix=facts.command("maintenance list"),
     )
     return [*found[:SEPARATE], more]
@@ -264,7 +264,7 @@ def _unseen(
         "maintenance",
         f"{maintenance.title} starts {format_distance(begins, now)}, and no VM in"
         f" {groups} has seen its event",
-        f"in a VM of {events[0].group}: forewarn watch",
+        f"run `forewarn watch` in a VM of group {events[0].group}",
     )
 
 

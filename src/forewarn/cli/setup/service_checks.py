@@ -135,7 +135,7 @@ def _token(facts: DoctorFacts) -> Iterator[Diagnosis]:
         )
         return
     name, role, group = (session.text(key) for key in ("name", "role", "group"))
-    rights = f"group {group}" if group else f"role {role}"
+    rights = f"group: {group}" if group else f"role: {role}"
     expires_at, now = session.time("token_expires_at"), facts.service_now
     about = f"{name} ({rights}), from {choice.token_source}"
     if expires_at is None:
@@ -177,14 +177,14 @@ def _faults(facts: DoctorFacts) -> Iterator[Diagnosis]:
     described = [_fault(item, facts.service_now) for item in items]
     yield warning(
         "faults",
-        f"VMs get intentionally faulty responses: {join_names(described or kinds)}",
+        f"VMs receive intentionally faulty responses: {join_names(described or kinds)}",
         facts.command("faults clear"),
     )
 
 
 def _fault(fault: JsonObject, now: datetime) -> str:
     set_at = fault.time("set_at")
-    since = f" {format_distance(set_at, now)}" if set_at else ""
+    since = f", {format_distance(set_at, now)}" if set_at else ""
     return f"{fault.text('kind')} (set by {fault.text('set_by')}{since})"
 
 
@@ -199,8 +199,8 @@ def _clock(facts: DoctorFacts) -> Iterator[Diagnosis]:
         behind = clock.time("system_now") or facts.now
         yield problem(
             "clock",
-            f"paused until {format_when(paused_until, behind)}, so nothing becomes"
-            " due, because the journal is ahead of the clock",
+            f"paused until {format_when(paused_until, behind)}, because the journal is"
+            " ahead of the clock; until then, nothing becomes due",
             "timedatectl",
         )
     elif kind == "manual":
@@ -219,7 +219,7 @@ def _clock(facts: DoctorFacts) -> Iterator[Diagnosis]:
             "timedatectl",
         )
     else:
-        yield ok("clock", "system clock, in step with this machine's")
+        yield ok("clock", "system clock, in sync with this machine's")
 
 
 def _version(facts: DoctorFacts) -> Iterator[Diagnosis]:
@@ -232,8 +232,8 @@ def _version(facts: DoctorFacts) -> Iterator[Diagnosis]:
     else:
         yield warning(
             "version",
-            f"the service has version {theirs}, and this command {facts.version}; some"
-            " commands may fail",
+            f"the service is version {theirs}, but this command is version"
+            f" {facts.version}; some commands may fail",
             "see docs/how-to/back-up-and-upgrade.md",
         )
 
@@ -286,12 +286,12 @@ def _tokens(facts: DoctorFacts) -> Iterator[Diagnosis]:
         ]
         yield warning(
             "tokens",
-            f"{count(len(near), 'token')} expiring soon or just expired:"
+            f"{count(len(near), 'token')} expiring soon or recently expired:"
             f" {join_names(named)}",
             facts.command("token create NAME --role ROLE --expires 90d"),
         )
     else:
-        number = f"{count(len(listed), 'token')}, none expires within a week"
+        number = f"{count(len(listed), 'token')}, none expiring within a week"
         yield ok("tokens", number if listed else "only the admin token")
 
 

@@ -25,11 +25,9 @@ class Effect:
 #: Sentences about existing maintenance, which is `what`.
 _TEXTS: Mapping[type, Callable[[Any, str], str]] = {
     f.Approved: lambda fact, what: f"would approve {what} for group {fact.group}",
-    f.VmsLeft: lambda fact, what: (
-        f"would no longer affect {join_names(fact.vms)} by {what}"
-    ),
+    f.VmsLeft: lambda fact, what: f"would remove {join_names(fact.vms)} from {what}",
     f.Withdrawn: lambda fact, what: (
-        f"would withdraw the event of group {fact.group} from {what}"
+        f"would withdraw the event of {what} for group {fact.group}"
     ),
     f.Started: lambda fact, what: f"would start {what} immediately",
     f.WorkRetried: lambda fact, what: f"would call the driver again for {what}",

@@ -570,8 +570,8 @@ class ExplanationView(View):
 class DryRunView(View):
     """What a command would do.
 
-    `maintenances` would be announced; `explained` is in the same order. The effects are
-    on existing maintenance operations and on the fleet.
+    `maintenances` would be announced; `explained` explains them in the same order.
+    `effects` describes changes to existing maintenance operations and to the fleet.
     """
 
     maintenances: list[_PreviewMaintenanceView]

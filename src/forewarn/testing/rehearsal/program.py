@@ -245,7 +245,7 @@ class Program:
         return [line for line in lines if text in line]
 
     def read_output(self) -> None:
-        """Read what the program has printed; return at once if there is nothing new."""
+        """Read what the program has printed so far, without waiting for more."""
         with self._reading:
             self._read_chunk()
 

@@ -20,8 +20,8 @@ from forewarn.engine.tokens import TokenHolder, Tokens, UnknownToken
 #: Seconds for which a link can be used.
 LASTS = 60
 
-_PER_TOKEN = 8  # links; a further link replaces the token's oldest one
-_TOTAL = 1_000  # links; a further link replaces the oldest one
+_PER_TOKEN = 8  # links; beyond that, a new link replaces the token's oldest one
+_TOTAL = 1_000  # links; beyond that, a new link replaces the oldest one
 _BYTES = 32  # of randomness
 _NEXT = "get a new link with `forewarn portal --open`, or sign in with a token"
 

@@ -105,7 +105,7 @@ def list_vms(
 def _chosen_vms(
     snapshot: Snapshot, by: TokenHolder, group: str | None, host: str | None
 ) -> Sequence[VM]:
-    """Return the VMs in `group` and on `host`, as far as the caller may see them."""
+    """Return the VMs in `group` and on `host` that the caller may see."""
     visible = None if by.group is None else {by.group}
     if host is not None and visible is not None:
         raise NotFound(f"host {host} not found")
@@ -290,7 +290,7 @@ def show_map(services: ServicesDep, by: Caller) -> Json:
 
 @router.get("/v1/fleet/checks", response_model=m.FleetChecksView)
 def show_checks(services: ServicesDep, by: Caller) -> Json:
-    """Check for groups and VMs that would miss events or be affected all at once.
+    """List groups and VMs that may miss events, and groups in one update domain.
 
     `last_request` of a VM is null if it has not polled since the service started. Each
     finding lists at most 10 names.

@@ -90,8 +90,8 @@ _Fact = Annotated[_Names, _repeatable("entries that record this kind of fact")]
 _Maintenance = Annotated[
     _Names,
     _repeatable(
-        "entries about the maintenance operation with this ID, with an event with this"
-        " ID, or with the only live operation that affects this VM, host or group"
+        "entries about this maintenance operation: its ID, the ID of one of its events,"
+        " or the name of a VM, host or group with only one operation that has not ended"
     ),
 ]
 _Since = Annotated[

@@ -41,7 +41,8 @@ _Phases = Annotated[
 ]
 
 _Command = Annotated[
-    PossibleCommand | None, Query(description="command that a named operation accepts")
+    PossibleCommand | None,
+    Query(description="with a name, find the only operation that accepts this command"),
 ]
 
 #: The result of a command on one maintenance operation.
@@ -93,9 +94,10 @@ def get_maintenance(
 ) -> Json:
     """Show a maintenance operation.
 
-    `id` is its own ID, the ID of one of its events, a prefix of these IDs, or the name
-    of a VM, host or group that it affects, if no other live operation affects it. With
-    `command`, a name stands for the only operation that accepts this command.
+    `id` is the operation's ID or GUID, the ID of one of its events, an unambiguous
+    prefix of a GUID or event ID, or the name of a VM, host or group. A name identifies
+    the only operation there that has not ended or, with `command`, the only one that
+    accepts this command.
     """
     services.engine.save_observations()
     with services.engine.store.snapshot() as snapshot:
