@@ -106,11 +106,11 @@ _shtab_forewarn_fleet_commands() {
 
 _shtab_forewarn_host_commands() {
   local _commands=(
-    degraded:'report that a host is predicted to fail'
-    failed:'report that a host has failed'
+    degraded:'report that hosts are predicted to fail'
+    failed:'report that hosts have failed'
     list:'list hosts'
-    maintain:'announce planned maintenance on a host'
-    recovered:'report that a host has recovered'
+    maintain:'announce planned maintenance on hosts'
+    recovered:'report that hosts have recovered'
     show:'show a host, its VMs and its current maintenance'
   )
   _describe 'forewarn host commands' _commands
@@ -188,7 +188,7 @@ _shtab_forewarn_vm_commands() {
 
 _shtab_forewarn_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "(- : *)--version[show program\'s version number and exit]"
+  "(- : *)--version[show the version and exit]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -290,7 +290,7 @@ _shtab_forewarn_approve_options=(
   "--json[print JSON]"
   "--all[approve all scheduled events]"
   "*--vm[approve all scheduled events that list one of these VMs]:NAME:"
-  "(*)::event IDs, or the beginnings of IDs of scheduled events:"
+  "(*)::event IDs, or unambiguous prefixes of them:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -447,7 +447,7 @@ _shtab_forewarn_ev_approve_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":event ID, or the beginning of one\; or the ID of an operation with one event: _forewarn_maintenances"
+  ":event ID, an unambiguous prefix of it, or the ID of an operation with one event: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -493,7 +493,7 @@ _shtab_forewarn_ev_show_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":event ID, or the beginning of one\; or the ID of an operation with one event: _forewarn_maintenances"
+  ":event ID, an unambiguous prefix of it, or the ID of an operation with one event: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -514,7 +514,7 @@ _shtab_forewarn_events_approve_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":event ID, or the beginning of one\; or the ID of an operation with one event: _forewarn_maintenances"
+  ":event ID, an unambiguous prefix of it, or the ID of an operation with one event: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -560,7 +560,7 @@ _shtab_forewarn_events_show_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":event ID, or the beginning of one\; or the ID of an operation with one event: _forewarn_maintenances"
+  ":event ID, an unambiguous prefix of it, or the ID of an operation with one event: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -912,7 +912,7 @@ _shtab_forewarn_maintenance_approve_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  "(*):ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -928,7 +928,7 @@ _shtab_forewarn_maintenance_cancel_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  "(*):ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -944,7 +944,7 @@ _shtab_forewarn_maintenance_close_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  "(*):ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -959,7 +959,7 @@ _shtab_forewarn_maintenance_complete_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  "(*):ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -974,7 +974,7 @@ _shtab_forewarn_maintenance_explain_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  ":ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1027,7 +1027,7 @@ _shtab_forewarn_maintenance_retry_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  "(*):ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1042,7 +1042,7 @@ _shtab_forewarn_maintenance_show_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  ":ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1058,7 +1058,7 @@ _shtab_forewarn_maintenance_wait_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  ":ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1080,7 +1080,7 @@ _shtab_forewarn_mnt_approve_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  "(*):ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1096,7 +1096,7 @@ _shtab_forewarn_mnt_cancel_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  "(*):ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1112,7 +1112,7 @@ _shtab_forewarn_mnt_close_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  "(*):ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1127,7 +1127,7 @@ _shtab_forewarn_mnt_complete_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  "(*):ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1142,7 +1142,7 @@ _shtab_forewarn_mnt_explain_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  ":ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1195,7 +1195,7 @@ _shtab_forewarn_mnt_retry_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml|name:(table json yaml name)"
   "--json[print JSON]"
-  "(*):ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  "(*):ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1210,7 +1210,7 @@ _shtab_forewarn_mnt_show_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  ":ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -1226,7 +1226,7 @@ _shtab_forewarn_mnt_wait_options=(
   "--ca[CA certificate (PEM) used to verify the service\'s certificate \[\$FOREWARN_CA\; default\: the system\'s trusted CAs\]]:FILE: _forewarn_files"
   {-o,--output}"[format of the output \[\$FOREWARN_OUTPUT\; default\: table\]]:table|json|yaml:(table json yaml)"
   "--json[print JSON]"
-  ":ID, such as m-17, or the name of an affected VM, host or group\; an event ID or the beginning of one also works: _forewarn_maintenances"
+  ":ID, such as m-17\; the name of an affected VM, host or group\; or an event ID or unambiguous prefix: _forewarn_maintenances"
 )
 
 # guard to ensure default positional specs are added only once per session
