@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from forewarn.cli.api import api_of, segment
-from forewarn.cli.operate.maintenance import LIVE, event_fields
+from forewarn.cli.operate.details import LIVE, event_fields
 from forewarn.cli.options import (
     FORMATS,
     WATCH,

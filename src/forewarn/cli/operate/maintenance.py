@@ -1,7 +1,6 @@
 """`forewarn maintenance`: list, explain, wait for and change maintenance operations."""
 
 import argparse
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,14 @@ from forewarn.cli.api import ControlApi, api_of, segment
 from forewarn.cli.batch import distinct, merged, run_each
 from forewarn.cli.operate import wait
 from forewarn.cli.operate.announce import REASON, dry_run_lines, post
+from forewarn.cli.operate.details import (
+    LIVE,
+    explanation_lines,
+    maintenance_lines,
+    sentence_lines,
+    story_lines,
+    wrapped,
+)
 from forewarn.cli.options import (
     DRY_RUN,
     FORMATS,
@@ -25,19 +32,14 @@ from forewarn.cli.options import (
 from forewarn.cli.output import (
     Column,
     Styled,
-    fields,
     format_distance,
-    format_duration,
     format_time,
-    format_when,
     paragraph,
     table,
-    unbroken,
     write_response,
 )
 from forewarn.cli.responses import (
     EventResponse,
-    JsonObject,
     MaintenanceResponse,
     describe_target,
     event_from,
@@ -47,12 +49,6 @@ from forewarn.cli.responses import (
 from forewarn.errors import NotFound, Refused, WrongUsage
 from forewarn.formats import join_names
 
-#: Phases of maintenance operations that have not ended.
-LIVE = ("SCHEDULED", "STARTED")
-
-_COMMAND = re.compile(r"`[^`]*`")
-_MARGIN = len("  12:15:00  ")
-_UNKNOWN_START = "The start time is unknown while the operation is blocked."
 _ID = (
     "ID, such as m-17; the name of an affected VM, host or group; or an event ID or"
     " unambiguous prefix"
@@ -253,7 +249,7 @@ def _show(args: argparse.Namespace) -> int:
 def _explain(args: argparse.Namespace) -> int:
     api = api_of(args)
     plain = api.request("GET", f"{path_of(api, args.id)}/explain")
-    return write_response(args, plain, _explanation_lines(plain, api))
+    return write_response(args, plain, explanation_lines(plain, api))
 
 
 def _wait(args: argparse.Namespace) -> int:
@@ -391,15 +387,15 @@ def _list_lines(
 
 
 def _show_lines(plain: object, path: str, api: ControlApi) -> Iterator[str]:
-    yield from _maintenance_lines(maintenance_from(plain), api.now())
+    yield from maintenance_lines(maintenance_from(plain), api.now())
     try:
         story = api.request("GET", f"{path}/story")
     except Refused as refusal:
         if refusal.status != 404:
             raise
         return  # the service is older than this command
-    yield from _story_lines(object_from(story))
-    yield from _sentences(story)
+    yield from story_lines(object_from(story))
+    yield from sentence_lines(story)
 
 
 def _approved_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str]:
@@ -433,7 +429,7 @@ def _completed_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[s
 def _retried_lines(api: ControlApi, responses: Sequence[object]) -> Iterator[str]:
     del api
     for maintenance in map(maintenance_from, responses):
-        yield _wrapped(
+        yield wrapped(
             f"{maintenance.id} ({maintenance.title}): the driver is running again. To"
             f" wait for the result, run `forewarn maintenance wait {maintenance.id}`."
         )
@@ -491,108 +487,3 @@ def _state(maintenance: MaintenanceResponse, now: datetime) -> str:
     if maintenance.phase == "STARTED":
         return Styled(phase, "yellow")
     return Styled(phase, "red") if maintenance.phase == "FAILED" else phase
-
-
-# --- all details of a maintenance operation ----------------------------------
-
-
-def _maintenance_lines(
-    maintenance: MaintenanceResponse, now: datetime
-) -> Iterator[str]:
-    yield paragraph(f"{maintenance.title}, {maintenance.phase}")
-    yield fields(_maintenance_fields(maintenance, now))
-    for event in maintenance.events:
-        yield paragraph(f"event {event.id} for group {event.group}")
-        yield fields(event_fields(event, maintenance.phase in LIVE, now))
-
-
-def _maintenance_fields(
-    maintenance: MaintenanceResponse, now: datetime
-) -> Iterator[tuple[str, str | None]]:
-    yield "id", maintenance.id
-    yield "GUID", maintenance.guid
-    yield "source", f"{maintenance.source} ({maintenance.cause})"
-    yield "host", maintenance.host
-    yield "VMs", ", ".join(maintenance.vms)
-    yield "not before", format_when(maintenance.not_before, now)
-    unknown = maintenance.duration is None or maintenance.duration < 0
-    yield (
-        "duration",
-        "unknown" if unknown else format_duration(maintenance.duration or 0),
-    )
-    yield "description", maintenance.description or None
-    yield "reason", maintenance.reason
-    yield "announced", format_when(maintenance.announced_at, now)
-    yield "started", format_when(maintenance.started_at, now)
-    yield "stuck since", format_when(maintenance.stuck_since, now)
-    yield "ended", format_when(maintenance.ended_at, now)
-
-
-def event_fields(
-    event: EventResponse, is_live: bool, now: datetime
-) -> Iterator[tuple[str, str | None]]:
-    """Yield the names and values that describe an event."""
-    withdrawn = is_live and event.status is None
-    yield "resources", ", ".join(event.resources)
-    yield (
-        "status",
-        "withdrawn: its VMs have left the fleet"
-        if withdrawn
-        else event.status or "no longer shown",
-    )
-    yield "approved", "not needed" if withdrawn else _approval(event, now)
-    seen = [f"{vm} ({format_time(at)})" if at else vm for vm, at in event.seen_by]
-    yield "seen by", ", ".join(seen) or "no VM yet"
-
-
-def _approval(event: EventResponse, now: datetime) -> str:
-    if event.approved_at is None:
-        return "not yet" if event.status == "Scheduled" else "no"
-    who = f"by {event.approved_by}" if event.approved_by else "automatically"
-    return f"{who} via {event.approved_via}, {format_when(event.approved_at, now)}"
-
-
-# --- story and explanation ---------------------------------------------------
-
-
-def _story_lines(story: JsonObject) -> Iterator[str]:
-    day = None
-    for entry in story.parts("entries"):
-        at = format_time(entry.time("at")) or ""
-        date, _, time = at.removesuffix("Z").partition(" ")
-        if date != day:
-            day = date
-            yield f"{date} (UTC)"
-        yield _wrapped(f"  {time}  {entry.text('what')}", _MARGIN)
-
-
-def _explanation_lines(plain: object, api: ControlApi) -> Iterator[str]:
-    explanation, now = object_from(plain), api.now()
-    yield _wrapped(explanation.text("summary") or "")
-    for reason in explanation.parts("waits"):
-        until = format_when(reason.time("until"), now)
-        end = f" This wait ends by {until}." if until else ""
-        yield _wrapped(f"- {reason.text('text')}{end}")
-        for remedy in reason.parts("unblocked_by"):
-            text, command = remedy.text("text"), remedy.text("command")
-            if command:  # on its own line, so that it can be copied
-                yield f"    # {text}\n    {command}"
-            else:
-                yield _wrapped(f"    This wait ends when {text}.", 4)
-    if explanation.text("phase") == "SCHEDULED":
-        latest = format_when(explanation.time("starts_at_latest"), now)
-        yield _wrapped(
-            f"The operation will start by {latest}." if latest else _UNKNOWN_START
-        )
-    if hint := explanation.text("hint"):
-        yield _wrapped(hint)
-
-
-def _sentences(plain: object) -> Iterator[str]:
-    for sentence in object_from(plain).names("sentences"):
-        yield _wrapped(sentence)
-
-
-def _wrapped(sentence: str, indent: int = 2) -> str:
-    """Wrap a sentence, but never break a command, so that it can be copied."""
-    return paragraph(_COMMAND.sub(lambda match: unbroken(match[0]), sentence), indent)
