@@ -1,4 +1,4 @@
-"""Details of maintenance operations and events, their stories and explanations, as text."""
+"""Text that describes maintenance operations, their events, stories and explanations."""
 
 import re
 from collections.abc import Iterator
@@ -29,6 +29,7 @@ _UNKNOWN_START = "The start time is unknown while the operation is blocked."
 
 
 def maintenance_lines(maintenance: MaintenanceResponse, now: datetime) -> Iterator[str]:
+    """Describe an operation and its events."""
     yield paragraph(f"{maintenance.title}, {maintenance.phase}")
     yield fields(_maintenance_fields(maintenance, now))
     for event in maintenance.events:
