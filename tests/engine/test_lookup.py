@@ -126,6 +126,15 @@ def test_token_of_a_group_finds_nothing_of_other_groups(system: System) -> None:
     assert refused(system, "0000", "web") == "maintenance or event 0000 not found"
 
 
+def test_prefix_of_many_other_operations_finds_the_one_of_a_group(
+    system: System,
+) -> None:
+    for vm in ("lone", "db-0", "db-1", "iso-0", "web-0"):
+        system.announce(a_reboot(vm))
+    assert find(system, "0000", "web").label == "m-5"
+    assert refused(system, "0000", "db").startswith("0000 is ambiguous: m-2 (")
+
+
 def test_token_of_a_group_sees_only_its_share(system: System) -> None:
     system.fleets.put_vm(VM(name="host-a", group="web"), by="ops")
     shared = system.announce(a_reboot(host="host-a"))

@@ -69,7 +69,8 @@ def find_maintenance(
         numbered = snapshot.maintenance_number(int(match[1]))
         if numbered is not None and _events(numbered, group):
             return numbered
-    like = snapshot.maintenances_like(text) if _PREFIX.fullmatch(text) else ()
+    is_prefix = _PREFIX.fullmatch(text) is not None
+    like = snapshot.maintenances_like(text, group) if is_prefix else ()
     matches = [item for item in like if _has_id(item, text, group)]
     live, noun = _live_at(snapshot, any_id.strip(), group)
     named = [
