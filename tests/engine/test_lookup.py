@@ -1,6 +1,7 @@
 """Lookup of maintenance operations and events: IDs, prefixes, names, and tokens."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from tests.engine.support.system import System, a_reboot, an_emergency
@@ -115,6 +116,16 @@ def test_vm_that_has_left_an_operation_does_not_stand_for_it(system: System) -> 
     system.fleets.put_vm(VM(name="web-0", group="web", update_domain=0), by="ops")
     assert refused(system, "web-0").startswith("VM web-0 has no ")
     assert find(system, "db-0").label == "m-1"
+
+
+def test_host_stands_for_its_operation_even_if_its_vms_have_moved(
+    system: System,
+) -> None:
+    system.announce(replace(an_emergency(), host="host-a"))
+    for name, group in (("web-0", "web"), ("db-0", "db")):
+        moved = VM(name=name, group=group, host="host-b", update_domain=0)
+        system.fleets.put_vm(moved, by="ops")
+    assert find(system, "host-a", None, PossibleCommand.COMPLETE).label == "m-1"
 
 
 def test_token_of_a_group_finds_nothing_of_other_groups(system: System) -> None:

@@ -118,7 +118,10 @@ def _live_at(
     nouns = [noun for noun, known in names.items() if folded in map(fold_name, known)]
     if not nouns:
         return (), None
-    groups = {vm.group for vm in part.vms.values()} | {*part.groups}
+    groups = {*part.groups}
+    if "host" in nouns:  # the VMs of its operations may have moved
+        host = declared_name(name, names["host"], "host")
+        groups |= groups_at_host(snapshot, host, ())
     return [
         item
         for item in snapshot.slice(sorted(groups)).maintenances.values()
@@ -212,15 +215,23 @@ def live_on_host(
     snapshot: Snapshot, host: str, vms: Sequence[VM]
 ) -> Sequence[Maintenance]:
     """Return the scheduled and started operations on a host, and those of its VMs."""
-    started = [item for item in every(snapshot, Phase.STARTED) if item.host == host]
-    groups = groups_of(started).union(vm.group for vm in vms)
     names = {vm.name for vm in vms}
+    groups = groups_at_host(snapshot, host, vms)
     return [
         maintenance
         for maintenance in snapshot.slice(groups).maintenances.values()
         if maintenance.host == host
         or not names.isdisjoint({*maintenance.vms} - {*maintenance.left})
     ]
+
+
+def groups_at_host(snapshot: Snapshot, host: str, vms: Iterable[VM]) -> frozenset[str]:
+    """Return the groups of the VMs on a host, and of operations that started there.
+
+    The VMs of these operations may have moved in the meantime.
+    """
+    started = [item for item in every(snapshot, Phase.STARTED) if item.host == host]
+    return groups_of(started).union(vm.group for vm in vms)
 
 
 def every(snapshot: Snapshot, *phases: Phase) -> Iterator[Maintenance]:
