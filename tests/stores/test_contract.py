@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy.dialects import postgresql
 from tests.core.test_serialization import FACTS
 from tests.postgres import PostgresServer
 from tests.stores.builders import (
@@ -36,6 +35,7 @@ from forewarn.core.lifecycle.model import Phase, Slice
 from forewarn.core.lifecycle.settlement import Step
 from forewarn.ports import Store
 from forewarn.stores import statements as sql
+from forewarn.stores.postgres import Postgres
 
 
 def test_two_stores_are_independent(open_store: OpenStore) -> None:
@@ -398,7 +398,7 @@ class TestTime:
 def test_postgresql_searches_ids_with_indexes(postgres: PostgresServer) -> None:
     schema = postgres.new_schema()
     query = sql.MAINTENANCES_LIKE.params({"from": "AB", "to": "AB~"}).compile(
-        dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True}
+        dialect=Postgres(postgres.url()).dialect, compile_kwargs={"literal_binds": True}
     )
     with opened(postgres_store(postgres.url(schema=schema))):
         plan = postgres.run(
