@@ -158,8 +158,12 @@ def _as_toml(contexts: ServiceContexts) -> str:
     for name, context in contexts.by_name.items():
         lines += ["", f"[contexts.{json.dumps(name)}]"]
         fields = {"url": context.url, "token": context.token, "ca": context.ca}
-        lines += [f"{key} = {json.dumps(text)}" for key, text in fields.items() if text]
+        lines += [f"{key} = {_quoted(text)}" for key, text in fields.items() if text]
     return "\n".join([*lines, ""])
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)  # TOML has no escapes of surrogates
 
 
 # --- the choice of a service -------------------------------------------------

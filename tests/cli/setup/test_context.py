@@ -99,6 +99,13 @@ def test_existing_context_is_replaced_only_on_request(run: Cli) -> None:
     assert contexts.load(os.environ).by_name["ops"].token == "new"
 
 
+@pytest.mark.parametrize("name", ["\U0001f511.pem", 'a "b" \\ c.pem', "\u00e9.pem"])
+def test_any_path_is_read_back(name: str, home: Path) -> None:
+    context = ServiceContext(url=URL, ca=str(home / name))
+    save(ops=context)
+    assert contexts.load(os.environ).by_name == {"ops": context}
+
+
 def test_authority_is_found_from_every_directory(
     run: Cli, home: Path, monkeypatch: Patch
 ) -> None:
