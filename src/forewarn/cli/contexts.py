@@ -102,7 +102,7 @@ def path_of(environment: Mapping[str, str]) -> Path:
 def load(environment: Mapping[str, str]) -> ServiceContexts:
     """Read the user's contexts; without a file, there are none."""
     path = path_of(environment)
-    if not path.exists():
+    if not os.path.exists(path):  # or if the directory is another user's
         return ServiceContexts()
     plain = toml.load(path, WrongUsage)
     try:
