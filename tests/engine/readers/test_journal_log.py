@@ -144,3 +144,13 @@ def test_a_stop_logs_the_last_entries(
     journal_log.stop()
     (announced,) = caplog.messages
     assert "announced by ops" in announced
+
+
+def test_a_stop_is_clean_even_if_an_entry_cannot_be_logged(
+    system: System, journal_log: JournalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logger = logging.getLogger(JOURNAL)
+    monkeypatch.setattr(logger, "filters", [lambda record: 1 / 0])
+    monkeypatch.setattr(logger, "level", logging.INFO)
+    system.announce(a_reboot("lone"))
+    journal_log.stop()

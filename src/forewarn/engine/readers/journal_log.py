@@ -19,7 +19,6 @@ from forewarn.core.lifecycle.transitions import apply_to
 from forewarn.core.queries.log_lines import MOST_NAMES, LogLine, merged
 from forewarn.engine.lookup import every
 from forewarn.engine.readers.follower import LONGEST_WAIT, Follower
-from forewarn.errors import Unavailable
 from forewarn.formats import join_names
 from forewarn.ports import Bell, Store
 
@@ -83,7 +82,7 @@ class JournalLog:
         """Stop the thread and log the last entries."""
         self._stopping.set()
         self._follower.stop()
-        with suppress(Unavailable):
+        with suppress(Exception):  # an entry that cannot be logged, or no store
             self.catch_up()
 
     @property
