@@ -166,6 +166,14 @@ def test_token_of_a_group_sees_only_its_share(system: System) -> None:
     assert event_of(system, "m-1", "web").id == of["web"]
 
 
+def test_name_stands_for_what_the_group_itself_can_approve(system: System) -> None:
+    shared = system.announce(a_reboot(host="host-a"))
+    own = next(event for event in shared.events if event.group == "web")
+    system.engine.approve(own.id, by="web-0")
+    other = system.announce(a_reboot("web-0"))
+    assert find(system, "web-0", "web", PossibleCommand.APPROVE) == other
+
+
 def test_event_is_found_by_its_id_a_prefix_or_its_operation(system: System) -> None:
     (event,) = system.announce(a_reboot("lone")).events
     for any_id in (event.id, event.id[:8].lower(), "m-1", "lone"):

@@ -74,7 +74,10 @@ def find_maintenance(
     matches = [item for item in like if _has_id(item, text, group)]
     live, noun = _live_at(snapshot, any_id.strip(), group)
     named = [
-        item for item in live if command is None or command in possible_commands(item)
+        item
+        for item in live
+        if command is None
+        or command in possible_commands(shown_maintenance(item, group))
     ]
     matches = [*{item.id: item for item in (*matches, *named)}.values()]
     if len(matches) > 1:
