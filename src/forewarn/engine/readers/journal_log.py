@@ -19,6 +19,7 @@ from forewarn.core.lifecycle.transitions import apply_to
 from forewarn.core.queries.log_lines import MOST_NAMES, LogLine, merged
 from forewarn.engine.lookup import every
 from forewarn.engine.readers.follower import LONGEST_WAIT, Follower
+from forewarn.errors import Unavailable
 from forewarn.formats import join_names
 from forewarn.ports import Bell, Store
 
@@ -99,8 +100,12 @@ class JournalLog:
     def catch_up(self) -> None:
         """Log all new entries, and the groups that have been disabled since."""
         for entry in merged(self._unread()):
-            self.position = entry.position
-            self._log(entry)
+            before, self.position = self.position, entry.position
+            try:
+                self._log(entry)
+            except Unavailable:  # the entry is logged later
+                self.position = before
+                raise
         self._log_disabled()
 
     def _unread(self) -> Iterator[JournalEntry]:
