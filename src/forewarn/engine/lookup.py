@@ -55,11 +55,11 @@ def find_maintenance(
     command: PossibleCommand | None = None,
 ) -> Maintenance:
     """Find a maintenance operation by its label, its ID, the ID of one of its events,
-    a prefix of these IDs, or the name of a VM, host or group that it affects.
+    the name of a VM, host or group that it affects, or a prefix of these IDs.
 
     A name stands for the only live operation there, or the only one that accepts
-    `command`. If `group` is given, raise `NotFound` for maintenance not announced to
-    that group.
+    `command`; it is never a prefix. If `group` is given, raise `NotFound` for
+    maintenance not announced to that group.
     """
     text = any_id.strip().upper()
     exact = snapshot.maintenance(text)
@@ -69,17 +69,16 @@ def find_maintenance(
         numbered = snapshot.maintenance_number(int(match[1]))
         if numbered is not None and _events(numbered, group):
             return numbered
-    is_prefix = _PREFIX.fullmatch(text) is not None
-    like = snapshot.maintenances_like(text, group) if is_prefix else ()
-    matches = [item for item in like if _has_id(item, text, group)]
-    live, noun = _live_at(snapshot, any_id.strip(), group)
-    named = [
-        item
-        for item in live
-        if command is None
-        or command in possible_commands(shown_maintenance(item, group))
-    ]
-    matches = [*{item.id: item for item in (*matches, *named)}.values()]
+    matches, noun = _live_at(snapshot, any_id.strip(), group)
+    if command is not None:
+        matches = [
+            item
+            for item in matches
+            if command in possible_commands(shown_maintenance(item, group))
+        ]
+    if noun is None and _PREFIX.fullmatch(text):
+        like = snapshot.maintenances_like(text, group)
+        matches = [item for item in like if _has_id(item, text, group)]
     if len(matches) > 1:
         listed = [
             f"{item.label} ({describe(shown_maintenance(item, group))})"
