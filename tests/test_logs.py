@@ -82,3 +82,18 @@ def test_output_that_fails_loses_only_that_line() -> None:
         handler.handle(a_record(message))
     handler.flush()
     assert written == b"written\n"
+
+
+def test_line_is_completed_if_the_output_is_full_for_a_moment() -> None:
+    written, failures = bytearray(), [BlockingIOError()]
+
+    def write(data: bytes) -> int:
+        if written and failures:
+            raise failures.pop()
+        written.extend(data[:4])
+        return min(len(data), 4)
+
+    handler = BackgroundHandler(write)
+    handler.handle(a_record("complete"))
+    handler.flush()
+    assert written == b"complete\n"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from queue import Full, Queue
 from threading import Thread
-from time import gmtime
+from time import gmtime, sleep
 from types import TracebackType
 
 from forewarn.formats import clean, count
@@ -18,6 +18,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 _MOST_LINES = 10_000  # waiting to be written
 _FLUSH_LIMIT = 1.0  # seconds
+_PAUSE = 0.05  # seconds, before writing to a full pipe again
 
 _ExceptionInfo = (
     tuple[type[BaseException], BaseException, TracebackType | None]
@@ -115,11 +116,13 @@ class BackgroundHandler(logging.Handler):
 
     def _write(self, line: str) -> None:
         data = f"{line}\n".encode(errors="backslashreplace")
-        try:
-            while data:
+        while data:
+            try:
                 data = data[self._write_some(data) :]
-        except OSError:
-            pass  # a full disk or a closed pipe must not stop the service
+            except BlockingIOError:  # a full pipe that does not block
+                sleep(_PAUSE)
+            except OSError:
+                return  # a full disk or a closed pipe must not stop the service
 
 
 def log_to_stderr(

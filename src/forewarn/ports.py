@@ -96,9 +96,12 @@ class Snapshot(Protocol):
     def maintenance_number(self, number: int) -> Maintenance | None:
         """Return the maintenance operation with this number."""
 
-    def maintenances_like(self, prefix: str) -> Sequence[Maintenance]:
+    def maintenances_like(
+        self, prefix: str, group: str | None = None
+    ) -> Sequence[Maintenance]:
         """Return at most three maintenance operations whose ID, or the ID of one of
-        whose events, starts with `prefix`.
+        whose events, starts with `prefix`; if `group` is given, only those announced
+        to that group.
         """
 
     def labels(self, *maintenances: str) -> Mapping[str, str]:

@@ -1,6 +1,7 @@
 """Lookup of maintenance operations and events: IDs, prefixes, names, and tokens."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from tests.engine.support.system import System, a_reboot, an_emergency
@@ -68,15 +69,15 @@ def test_ambiguous_prefix_is_refused_with_labels_and_titles(system: System) -> N
     )
 
 
-def test_prefix_that_is_also_the_name_of_a_vm_is_ambiguous(system: System) -> None:
-    first = system.announce(a_reboot("web-0"))
-    prefix = first.id[:8]
-    system.fleets.put_vm(VM(name=prefix, group=prefix), by="ops")
-    assert find(system, prefix) == first
-    system.announce(a_reboot(prefix))
-    assert refused(system, prefix) == (
-        f"{prefix} is ambiguous: m-1 (Reboot of web-0), m-2 (Reboot of {prefix})"
-    )
+def test_name_is_not_mistaken_for_a_prefix(system: System) -> None:
+    """In a large store, each name like db01 is also a prefix of some ID."""
+    other = system.announce(a_reboot("web-0"))
+    name = other.id[:8]
+    system.fleets.put_vm(VM(name=name, group=name), by="ops")
+    assert refused(system, name).startswith(f"VM {name} has no ")
+    own = system.announce(a_reboot(name))
+    assert find(system, name) == own
+    assert find(system, other.id[:9]) == other
 
 
 def test_name_stands_for_the_only_live_operation_there(system: System) -> None:
@@ -117,6 +118,16 @@ def test_vm_that_has_left_an_operation_does_not_stand_for_it(system: System) -> 
     assert find(system, "db-0").label == "m-1"
 
 
+def test_host_stands_for_its_operation_even_if_its_vms_have_moved(
+    system: System,
+) -> None:
+    system.announce(replace(an_emergency(), host="host-a"))
+    for name, group in (("web-0", "web"), ("db-0", "db")):
+        moved = VM(name=name, group=group, host="host-b", update_domain=0)
+        system.fleets.put_vm(moved, by="ops")
+    assert find(system, "host-a", None, PossibleCommand.COMPLETE).label == "m-1"
+
+
 def test_token_of_a_group_finds_nothing_of_other_groups(system: System) -> None:
     theirs = system.announce(a_reboot("lone"))
     for any_id in ("m-1", theirs.id, theirs.events[0].id, theirs.id[:8], "lone"):
@@ -124,6 +135,15 @@ def test_token_of_a_group_finds_nothing_of_other_groups(system: System) -> None:
             f"maintenance or event {any_id} not found"
         )
     assert refused(system, "0000", "web") == "maintenance or event 0000 not found"
+
+
+def test_prefix_of_many_other_operations_finds_the_one_of_a_group(
+    system: System,
+) -> None:
+    for vm in ("lone", "db-0", "db-1", "iso-0", "web-0"):
+        system.announce(a_reboot(vm))
+    assert find(system, "0000", "web").label == "m-5"
+    assert refused(system, "0000", "db").startswith("0000 is ambiguous: m-2 (")
 
 
 def test_token_of_a_group_sees_only_its_share(system: System) -> None:
@@ -144,6 +164,14 @@ def test_token_of_a_group_sees_only_its_share(system: System) -> None:
         "web is ambiguous: m-1 (Reboot of web-0), m-2 (Reboot of web-0)"
     )
     assert event_of(system, "m-1", "web").id == of["web"]
+
+
+def test_name_stands_for_what_the_group_itself_can_approve(system: System) -> None:
+    shared = system.announce(a_reboot(host="host-a"))
+    own = next(event for event in shared.events if event.group == "web")
+    system.engine.approve(own.id, by="web-0")
+    other = system.announce(a_reboot("web-0"))
+    assert find(system, "web-0", "web", PossibleCommand.APPROVE) == other
 
 
 def test_event_is_found_by_its_id_a_prefix_or_its_operation(system: System) -> None:

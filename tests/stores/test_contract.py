@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 from tests.core.test_serialization import FACTS
+from tests.postgres import PostgresServer
 from tests.stores.builders import (
     DB,
     MINUTE,
@@ -21,6 +22,8 @@ from tests.stores.builders import (
     announced,
     canceled,
     completed,
+    opened,
+    postgres_store,
     put,
     started,
     whole_state,
@@ -31,6 +34,8 @@ from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.model import Phase, Slice
 from forewarn.core.lifecycle.settlement import Step
 from forewarn.ports import Store
+from forewarn.stores import statements as sql
+from forewarn.stores.postgres import Postgres
 
 
 def test_two_stores_are_independent(open_store: OpenStore) -> None:
@@ -273,6 +278,18 @@ class TestState:
             **{prefix: [] for prefix in ("M3", "m1", "12")},
         }
 
+    def test_maintenance_of_a_group_is_found_by_the_beginning_of_an_id(
+        self, store: Store
+    ) -> None:
+        put(store, a_fleet(), *map(announced, map(a_maintenance, ("M1", "M2", "M3"))))
+        put(store, announced(a_maintenance("M4", groups=("db",))))
+        with store.snapshot() as snapshot:
+            results = {
+                group: [item.id for item in snapshot.maintenances_like("M", group)]
+                for group in ("web", "db", "lone")
+            }
+        assert results == {"web": ["M1", "M2", "M3"], "db": ["M4"], "lone": []}
+
     def test_labels_of_any_number_of_maintenance_ids_are_found(
         self, store: Store
     ) -> None:
@@ -376,6 +393,21 @@ class TestTime:
                 transaction.save(slice_, Step(slice_), {"M0": moment})
         with store.snapshot() as snapshot:
             assert snapshot.next_moment() == NOON
+
+
+def test_postgresql_searches_ids_with_indexes(postgres: PostgresServer) -> None:
+    schema = postgres.new_schema()
+    query = sql.MAINTENANCES_LIKE.params({"from": "AB", "to": "AB~"}).compile(
+        dialect=Postgres(postgres.url()).dialect, compile_kwargs={"literal_binds": True}
+    )
+    with opened(postgres_store(postgres.url(schema=schema))):
+        plan = postgres.run(
+            f"SET search_path = {schema}",
+            "SET enable_seqscan = off",
+            f"EXPLAIN {query}",
+        )
+    assert "Index Cond" in str(plan)
+    assert "Filter" not in str(plan), plan  # it would read every row
 
 
 def _names(fleet: Fleet) -> tuple[set[str], set[str], set[str]]:

@@ -102,7 +102,7 @@ def path_of(environment: Mapping[str, str]) -> Path:
 def load(environment: Mapping[str, str]) -> ServiceContexts:
     """Read the user's contexts; without a file, there are none."""
     path = path_of(environment)
-    if not path.exists():
+    if not os.path.exists(path):  # or if the directory is another user's
         return ServiceContexts()
     plain = toml.load(path, WrongUsage)
     try:
@@ -158,8 +158,12 @@ def _as_toml(contexts: ServiceContexts) -> str:
     for name, context in contexts.by_name.items():
         lines += ["", f"[contexts.{json.dumps(name)}]"]
         fields = {"url": context.url, "token": context.token, "ca": context.ca}
-        lines += [f"{key} = {json.dumps(text)}" for key, text in fields.items() if text]
+        lines += [f"{key} = {_quoted(text)}" for key, text in fields.items() if text]
     return "\n".join([*lines, ""])
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)  # TOML has no escapes of surrogates
 
 
 # --- the choice of a service -------------------------------------------------

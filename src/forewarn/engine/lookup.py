@@ -55,11 +55,11 @@ def find_maintenance(
     command: PossibleCommand | None = None,
 ) -> Maintenance:
     """Find a maintenance operation by its label, its ID, the ID of one of its events,
-    a prefix of these IDs, or the name of a VM, host or group that it affects.
+    the name of a VM, host or group that it affects, or a prefix of these IDs.
 
     A name identifies the only live operation there, or the only one that accepts
-    `command`. If `group` is given, raise `NotFound` for maintenance not announced to
-    that group.
+    `command`; it is never a prefix. If `group` is given, raise `NotFound` for
+    maintenance not announced to that group.
     """
     text = any_id.strip().upper()
     exact = snapshot.maintenance(text)
@@ -69,13 +69,16 @@ def find_maintenance(
         numbered = snapshot.maintenance_number(int(match[1]))
         if numbered is not None and _events(numbered, group):
             return numbered
-    like = snapshot.maintenances_like(text) if _PREFIX.fullmatch(text) else ()
-    matches = [item for item in like if _has_id(item, text, group)]
-    live, noun = _live_at(snapshot, any_id.strip(), group)
-    named = [
-        item for item in live if command is None or command in possible_commands(item)
-    ]
-    matches = [*{item.id: item for item in (*matches, *named)}.values()]
+    matches, noun = _live_at(snapshot, any_id.strip(), group)
+    if command is not None:
+        matches = [
+            item
+            for item in matches
+            if command in possible_commands(shown_maintenance(item, group))
+        ]
+    if noun is None and _PREFIX.fullmatch(text):
+        like = snapshot.maintenances_like(text, group)
+        matches = [item for item in like if _has_id(item, text, group)]
     if len(matches) > 1:
         listed = [
             f"{item.label} ({describe(shown_maintenance(item, group))})"
@@ -117,7 +120,10 @@ def _live_at(
     nouns = [noun for noun, known in names.items() if folded in map(fold_name, known)]
     if not nouns:
         return (), None
-    groups = {vm.group for vm in part.vms.values()} | {*part.groups}
+    groups = {*part.groups}
+    if "host" in nouns:  # the VMs of its operations may have moved
+        host = declared_name(name, names["host"], "host")
+        groups |= groups_at_host(snapshot, host, ())
     return [
         item
         for item in snapshot.slice(sorted(groups)).maintenances.values()
@@ -211,15 +217,23 @@ def live_on_host(
     snapshot: Snapshot, host: str, vms: Sequence[VM]
 ) -> Sequence[Maintenance]:
     """Return the scheduled and started operations on a host, and those of its VMs."""
-    started = [item for item in every(snapshot, Phase.STARTED) if item.host == host]
-    groups = groups_of(started).union(vm.group for vm in vms)
     names = {vm.name for vm in vms}
+    groups = groups_at_host(snapshot, host, vms)
     return [
         maintenance
         for maintenance in snapshot.slice(groups).maintenances.values()
         if maintenance.host == host
         or not names.isdisjoint({*maintenance.vms} - {*maintenance.left})
     ]
+
+
+def groups_at_host(snapshot: Snapshot, host: str, vms: Iterable[VM]) -> frozenset[str]:
+    """Return the groups of the VMs on a host, and of operations that started there.
+
+    The VMs of these operations may have moved in the meantime.
+    """
+    started = [item for item in every(snapshot, Phase.STARTED) if item.host == host]
+    return groups_of(started).union(vm.group for vm in vms)
 
 
 def every(snapshot: Snapshot, *phases: Phase) -> Iterator[Maintenance]:

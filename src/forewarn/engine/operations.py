@@ -19,7 +19,6 @@ from forewarn.core.lifecycle.model import (
     Cause,
     Event,
     Maintenance,
-    Phase,
     Slice,
     Via,
     groups_of,
@@ -34,7 +33,7 @@ from forewarn.engine.engine import (
     load_and_decide,
 )
 from forewarn.engine.idempotency import IdempotencyKey, keep_receipt
-from forewarn.engine.lookup import every, find_host, find_vm
+from forewarn.engine.lookup import find_host, find_vm, groups_at_host
 from forewarn.errors import ForewarnError, NotFound, TooLate, TooMany
 from forewarn.ports import Snapshot
 
@@ -178,12 +177,7 @@ class Operations:
         engine = self._engine
         with engine.writing(by, once) as (transaction, context):
             host, vms = find_host(transaction, order.host or "")
-            started = [
-                maintenance
-                for maintenance in every(transaction, Phase.STARTED)
-                if maintenance.host == host  # its VMs may have moved in the meantime
-            ]
-            groups = groups_of(started).union(vm.group for vm in vms)
+            groups = groups_at_host(transaction, host, vms)
             live = transaction.slice(groups).maintenances.values()
             existing = [maintenance for maintenance in live if maintenance.host == host]
             named = replace(order, host=host)

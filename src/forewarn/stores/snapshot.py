@@ -206,11 +206,17 @@ class SqlSnapshot:
         row = self._session.row(sql.MAINTENANCE_NUMBER, of=number)
         return None if row is None else rows.maintenance(row)
 
-    def maintenances_like(self, prefix: str) -> Sequence[Maintenance]:
+    def maintenances_like(
+        self, prefix: str, group: str | None = None
+    ) -> Sequence[Maintenance]:
         # IDs contain no character after "~".
-        records = self._session.rows(
-            sql.MAINTENANCES_LIKE, **{"from": prefix, "to": f"{prefix}~"}
-        )
+        bounds = {"from": prefix, "to": f"{prefix}~"}
+        if group is None:
+            records = self._session.rows(sql.MAINTENANCES_LIKE, **bounds)
+        else:
+            records = self._session.rows(
+                sql.MAINTENANCES_LIKE_IN_GROUP, group=group, **bounds
+            )
         return [rows.maintenance(row) for row in records]
 
     def labels(self, *maintenances: str) -> Mapping[str, str]:

@@ -11,12 +11,13 @@ from sqlalchemy import (
     Table,
     bindparam,
     delete,
+    exists,
     false,
     func,
     insert,
-    or_,
     select,
     true,
+    union,
     update,
 )
 from sqlalchemy.sql.expression import ColumnElement, Executable, Insert, Update
@@ -115,20 +116,22 @@ MAINTENANCE_OF_EVENT = (
     .where(t.events.c.id == p("of"))
 )
 MAINTENANCE_NUMBER = select(*_MAINTENANCE).where(t.maintenances.c.number == p("of"))
+#: A union, because PostgreSQL would read all rows for an `or`.
+_LIKE = union(
+    select(t.maintenances.c.id).where(t.maintenances.c.id.between(p("from"), p("to"))),
+    select(t.events.c.maintenance).where(t.events.c.id.between(p("from"), p("to"))),
+)
 MAINTENANCES_LIKE = (
     select(*_MAINTENANCE)
-    .where(
-        or_(
-            t.maintenances.c.id.between(p("from"), p("to")),
-            t.maintenances.c.id.in_(
-                select(t.events.c.maintenance).where(
-                    t.events.c.id.between(p("from"), p("to"))
-                )
-            ),
-        )
-    )
+    .where(t.maintenances.c.id.in_(_LIKE))
     .order_by(t.maintenances.c.ordinal)
     .limit(3)
+)
+MAINTENANCES_LIKE_IN_GROUP = MAINTENANCES_LIKE.where(
+    exists().where(
+        t.involved.c.group == p("group"),
+        t.involved.c.maintenance == t.maintenances.c.id,
+    )
 )
 MAINTENANCES = (
     select(*_MAINTENANCE)

@@ -99,6 +99,20 @@ def test_existing_context_is_replaced_only_on_request(run: Cli) -> None:
     assert contexts.load(os.environ).by_name["ops"].token == "new"
 
 
+def test_directory_that_cannot_be_searched_contains_no_contexts(
+    home: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ("x" * 300)))  # even for root
+    assert contexts.load(os.environ) == ServiceContexts()
+
+
+@pytest.mark.parametrize("name", ["\U0001f511.pem", 'a "b" \\ c.pem', "\u00e9.pem"])
+def test_any_path_is_read_back(name: str, home: Path) -> None:
+    context = ServiceContext(url=URL, ca=str(home / name))
+    save(ops=context)
+    assert contexts.load(os.environ).by_name == {"ops": context}
+
+
 def test_authority_is_found_from_every_directory(
     run: Cli, home: Path, monkeypatch: Patch
 ) -> None:
@@ -115,6 +129,7 @@ def test_authority_is_found_from_every_directory(
         (f"ops --url {URL} --token-file /nowhere", "cannot read /nowhere"),
         (f"ops --url {URL} --token-file {os.devnull}", "is empty"),
         (f"ops --url {URL} --token é", "invalid characters"),
+        (f"ops --url {URL} --token x --ca \udcff", "the path is not valid UTF-8"),
         (f"local --url {URL} --token x", "cannot be the name of a context"),
         (f"a/b --url {URL} --token x", "cannot be the name of a context"),
     ],

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from typing import NoReturn
 
 import pytest
 from tests.engine.conftest import open_store, system
@@ -11,6 +12,7 @@ from forewarn.core.lifecycle import facts as f
 from forewarn.core.lifecycle.policy import Rules
 from forewarn.core.lifecycle.settlement import Step
 from forewarn.engine.readers.journal_log import JOURNAL, JournalLog
+from forewarn.errors import Unavailable
 
 __all__ = ["open_store", "system"]
 
@@ -73,9 +75,11 @@ def test_at_level_warning_only_problems_are_logged(
     assert "m-2 Reboot of lone: stuck: the driver failed on lone" in stuck
 
 
-def test_output_of_an_ended_operation_names_it(
+@pytest.fixture
+def output(
     system: System, messages: Messages, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Output of an operation that ended earlier, as the last entry."""
     maintenance = system.announce(a_reboot("lone"))
     system.engine.cancel(maintenance.id, by="ops")
     messages()
@@ -86,6 +90,24 @@ def test_output_of_an_ended_operation_names_it(
     with system.store.transaction() as transaction:
         slice_ = transaction.slice(None)
         transaction.save(slice_, Step(slice_, (printed,)), {})
+
+
+@pytest.mark.usefixtures("output")
+def test_output_of_an_ended_operation_names_it(messages: Messages) -> None:
+    assert messages() == ["m-2 Reboot of lone: driver printed: done"]
+
+
+@pytest.mark.usefixtures("output")
+def test_an_entry_is_logged_even_if_the_store_fails_meanwhile(
+    system: System, messages: Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> NoReturn:
+        raise Unavailable("no connection")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(system.store, "snapshot", fail)
+        with pytest.raises(Unavailable):
+            messages()
     assert messages() == ["m-2 Reboot of lone: driver printed: done"]
 
 
@@ -144,3 +166,13 @@ def test_a_stop_logs_the_last_entries(
     journal_log.stop()
     (announced,) = caplog.messages
     assert "announced by ops" in announced
+
+
+def test_a_stop_is_clean_even_if_an_entry_cannot_be_logged(
+    system: System, journal_log: JournalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logger = logging.getLogger(JOURNAL)
+    monkeypatch.setattr(logger, "filters", [lambda record: 1 / 0])
+    monkeypatch.setattr(logger, "level", logging.INFO)
+    system.announce(a_reboot("lone"))
+    journal_log.stop()

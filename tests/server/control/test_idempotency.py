@@ -69,6 +69,17 @@ def test_invalid_key_gets_422(shared: RunningService, key: str) -> None:
     assert answer.status == 422
 
 
+def test_repeated_approval_by_name_gets_the_same_response(
+    service: RunningService,
+) -> None:
+    service.announce(vms=["web-0"])
+    path = "/v1/events/web-0/approve"
+    first = service.request("POST", path, Idempotency_Key="k")
+    service.announce(vms=["web-0"])  # the name is now ambiguous
+    again = service.request("POST", path, Idempotency_Key="k")
+    assert (first.status, again.status, again.body) == (200, 200, first.body)
+
+
 def test_repeated_fleet_change_gets_the_same_response(
     service: RunningService,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Text that describes maintenance operations, their events, stories and explanations."""
+"""Text about maintenance operations: their events, stories and explanations."""
 
 import re
 from collections.abc import Iterator

@@ -30,6 +30,7 @@ from forewarn.cli.output import (
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import read_url
 from forewarn.errors import Misunderstood, Refused, Unreachable, WrongUsage
+from forewarn.formats import is_utf8
 
 _ADD = """\
 Save the address and token of a service under a name. Without --token-file and
@@ -171,6 +172,8 @@ def _add(args: argparse.Namespace) -> int:
             f"context {args.name!r} already exists; to replace it, add --replace"
         )
     ca = None if args.ca is None else str(Path(args.ca).expanduser().absolute())
+    if ca is not None and not is_utf8(ca):
+        raise WrongUsage("--ca: the path is not valid UTF-8, so it cannot be saved")
     known.with_context(args.name, ServiceContext(url=args.url))  # checks the name
     context = ServiceContext(url=args.url, token=_token(args), ca=ca)
     access = None if args.no_check else _check(context)

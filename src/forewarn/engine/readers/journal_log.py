@@ -83,7 +83,7 @@ class JournalLog:
         """Stop the thread and log the last entries."""
         self._stopping.set()
         self._follower.stop()
-        with suppress(Unavailable):
+        with suppress(Exception):  # an entry that cannot be logged, or no store
             self.catch_up()
 
     @property
@@ -100,8 +100,12 @@ class JournalLog:
     def catch_up(self) -> None:
         """Log all new entries, and the groups that have been disabled since."""
         for entry in merged(self._unread()):
-            self.position = entry.position
-            self._log(entry)
+            before, self.position = self.position, entry.position
+            try:
+                self._log(entry)
+            except Unavailable:  # the entry is logged later
+                self.position = before
+                raise
         self._log_disabled()
 
     def _unread(self) -> Iterator[JournalEntry]:

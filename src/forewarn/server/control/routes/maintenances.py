@@ -184,14 +184,15 @@ def get_event(services: ServicesDep, by: Caller, id: str) -> Json:
 def approve(services: ServicesDep, write: Write, id: str) -> Result:
     """Approve an event as an operator, or with a token of the event's group."""
 
-    group = write.holder.group
-    with services.engine.store.snapshot() as before:
+    engine, group = services.engine, write.holder.group
+    engine.refuse_repeated(write.idempotency_key(200, _view))  # it may have ended
+    with engine.store.snapshot() as before:
         _, event = find_event(before, id, group=group)
 
     def view(maintenance: Maintenance, snapshot: Snapshot) -> Json:
         return event_view(maintenance, maintenance.event(event.id), _seen_by(snapshot))
 
-    command = partial(services.engine.approve, event.id, group=group)
+    command = partial(engine.approve, event.id, group=group)
     return _run(services, write, command, view)
 
 
