@@ -137,3 +137,12 @@ def test_token_is_not_sent_to_a_redirect_target(service: Service, run: Cli) -> N
 def test_proxies_are_not_used(service: Service, monkeypatch: Patch, run: Cli) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     run("clock show")
+
+
+def test_dry_run_is_not_sent_to_a_service_that_would_carry_it_out(
+    service: Service, run: Cli
+) -> None:
+    service.respond("GET", "/readyz", {"status": "ready"})  # before dry runs existed
+    message = run("vm restart web-0 --dry-run", code=1)
+    assert message.endswith("is too old for dry runs; upgrade it\n")
+    assert [request.method for request in service.requests] == ["GET"]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
@@ -225,6 +226,18 @@ class ControlApi:
         if isinstance(reason, HTTPException):
             return Unreachable(f"the server at {self.url} does not speak HTTP")
         return Unreachable(f"cannot reach {self.url}: {reason}")
+
+
+@cache
+def require_dry_runs(api: ControlApi) -> None:
+    """Raise `Refused` if the service is too old for dry runs.
+
+    Such a service ignores the parameter and carries out the command.
+    """
+    if object_from(api.request("GET", "/readyz")).text("version") is None:
+        raise Refused(
+            f"the service at {api.title} is too old for dry runs; upgrade it", 400
+        )
 
 
 def api_of(args: Namespace) -> ControlApi:

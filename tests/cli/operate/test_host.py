@@ -204,7 +204,8 @@ def test_hosts_are_reported_one_after_the_other(service: Service, run: Cli) -> N
         "nothing to do: host-a is neither degraded nor failed\n"
         "nothing to do: host-b is neither degraded nor failed\n"
     )
-    assert len(service.requests) == 5  # each host twice, and the clock
+    # Each host twice, the clock, and the service's version.
+    assert len(service.requests) == 6
 
 
 def test_refusal_is_shown(service: Service, run: Cli) -> None:

@@ -142,6 +142,8 @@ def _handle(handler: BaseHTTPRequestHandler, service: Service) -> None:
     replies = service.replies.get((method, parts.path))
     if not replies and parts.path == "/v1/clock":
         json_reply({"clock": "manual", "now": "2026-01-01T12:00:00Z"})(handler)
+    elif not replies and parts.path == "/readyz":
+        json_reply({"status": "ready", "version": "0.1.0"})(handler)
     elif not replies:
         refusal = {"status": 404, "detail": f"the test has no {method} {handler.path}"}
         json_reply(refusal, 404)(handler)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
 
-from forewarn.cli.api import ControlApi, api_of
+from forewarn.cli.api import ControlApi, api_of, require_dry_runs
 from forewarn.cli.batch import distinct, effect_lines, naming_options
 from forewarn.cli.confirmation import confirm
 from forewarn.cli.options import (
@@ -217,6 +217,8 @@ def post(
 
     Error messages contain the names of options instead of the API's names of fields.
     """
+    if dry_run:
+        require_dry_runs(api)
     with naming_options(_FLAGS):
         return api.send("POST", f"{path}?dry_run=true" if dry_run else path, body)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
-from forewarn.cli.api import ControlApi, api_of
+from forewarn.cli.api import ControlApi, api_of, require_dry_runs
 from forewarn.cli.confirmation import confirm
 from forewarn.cli.operate import fleet_file
 from forewarn.cli.operate.fleet_file import Table
@@ -183,7 +183,10 @@ def _put(
 ) -> object:
     """Send the fleet in `file`; errors name the file."""
     path = f"/v1/fleet?{urlencode(query)}" if query else "/v1/fleet"
-    what = "comparing" if ("dry_run", "true") in query else "applying"
+    is_dry_run = ("dry_run", "true") in query
+    what = "comparing" if is_dry_run else "applying"
+    if is_dry_run:
+        require_dry_runs(api)
     try:
         with progress(f"{what} {file}"):
             return api.request("PUT", path, fleet, timeout=_TIMEOUT)
