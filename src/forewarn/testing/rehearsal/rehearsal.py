@@ -291,8 +291,9 @@ class Rehearsal:
             maintenances = self.service.engine.announce(order, by=BY)
         except NotFound as error:
             names = join_names([*self.fleet.vms], 8)
-            hint = f"; the fleet contains {names}" if vms else ""
-            raise NotFound(f"{error}{hint}") from error
+            if not vms or "did you mean" in str(error):
+                raise
+            raise NotFound(f"{error}; the fleet contains {names}") from error
         except TooSoon as error:
             promise = str(error).partition(";")[0]
             raise InvalidInput(f"{promise}; for less, add short_notice=True") from error
