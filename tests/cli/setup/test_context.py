@@ -80,6 +80,19 @@ def test_token_is_read_from_standard_input(
     assert contexts.load(os.environ).by_name["ops"].token == "fw_piped"
 
 
+def test_end_of_the_input_at_the_prompt_saves_nothing(
+    monkeypatch: Patch, run: Cli, file: Path
+) -> None:
+    def end(prompt: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("forewarn.cli.setup.context.getpass", end)
+    message = run(f"context add ops --url {URL} --no-check", code=1)
+    assert message == "\nforewarn: nothing was saved\n"
+    assert not file.exists()
+
+
 def test_rejected_token_saves_nothing(listener: Service, run: Cli, file: Path) -> None:
     listener.replies.clear()
     listener.refuse("GET", "/v1/session", 401, "unknown token")

@@ -29,7 +29,13 @@ from forewarn.cli.output import (
 )
 from forewarn.cli.responses import JsonObject, object_from
 from forewarn.cli.values import read_url
-from forewarn.errors import Misunderstood, Refused, Unreachable, WrongUsage
+from forewarn.errors import (
+    Declined,
+    Misunderstood,
+    Refused,
+    Unreachable,
+    WrongUsage,
+)
 from forewarn.formats import is_utf8
 
 _ADD = """\
@@ -197,12 +203,21 @@ def _token(args: argparse.Namespace) -> str | None:
     elif args.token_file is not None:
         token = _read(args.token_file)
     elif sys.stdin.isatty():
-        token = getpass("Token (leave empty to save none): ")
+        token = _typed_token()
     else:
         raise WrongUsage("specify the token with --token-file FILE")
     if not (token.isascii() and token.strip().isprintable()):
         raise WrongUsage("the token contains invalid characters")
     return token.strip() or None
+
+
+def _typed_token() -> str:
+    """Prompt for the token; raise `Declined` at the end of the input."""
+    try:
+        return getpass("Token (leave empty to save none): ")
+    except EOFError:
+        sys.stderr.write("\n")
+        raise Declined("nothing was saved") from None
 
 
 def _read(path: str) -> str:
