@@ -48,7 +48,7 @@ def run_each(
 ) -> BatchResult[_T]:
     """Run a command for each name, if `check` accepts all of several names."""
     if len(names) > 1:
-        _check_all(names, check)
+        check_each(names, check)
     results: list[_T] = []
     for number, name in enumerate(names):
         try:
@@ -64,18 +64,21 @@ def run_each(
     return BatchResult(results=results)
 
 
-def _check_all(names: Sequence[str], check: Callable[[str], object]) -> None:
-    """Call `check` for each name; report all refusals."""
-    refusals = []
+def check_each(names: Sequence[str], check: Callable[[str], _T]) -> Sequence[_T]:
+    """Return the results of `check`; if it refuses any of several names, report all."""
+    if len(names) == 1:
+        return [check(names[0])]
+    results, refusals = [], []
     for name in names:
         try:
-            check(name)
+            results.append(check(name))
         except Refused as refusal:
             refusals.append(str(refusal))
     if refusals:
         for refusal_text in dict.fromkeys(refusals):
             write_error(refusal_text)
         raise Incomplete("nothing was changed")
+    return results
 
 
 @contextmanager

@@ -374,9 +374,11 @@ def test_nothing_changes_if_one_of_several_is_unknown(
     service: Service, run: Cli
 ) -> None:
     respond_to_cancel(service, "m-1")
-    service.refuse("GET", f"{LIST}/m-9", 404, "maintenance or event m-9 not found")
-    assert run("maintenance cancel m-1 m-9", code=1) == (
-        "forewarn: maintenance or event m-9 not found\n"
+    for label in ("m-8", "m-9"):
+        service.refuse("GET", f"{LIST}/{label}", 404, f"{label} not found")
+    assert run("maintenance cancel m-8 m-1 m-9", code=1) == (
+        "forewarn: m-8 not found\nforewarn: m-9 not found\n"
+        "forewarn: nothing was changed\n"
     )
     assert posted(service) == []
 

@@ -313,3 +313,13 @@ def test_dry_run_shows_the_effects_of_all_vms(service: Service, run: Cli) -> Non
         plan = {"maintenances": [], "explained": [], "effects": [effect]}
         service.respond("POST", f"/v1/vms/{name}/delete", plan)
     assert run("vm delete a b --dry-run") == "would a\nwould b\n"
+
+
+def test_dry_run_reports_all_refusals(service: Service, run: Cli) -> None:
+    for name in ("a", "b"):
+        service.refuse("POST", f"/v1/vms/{name}/restart", 404, f"VM {name} not found")
+    assert run("vm restart a b --dry-run", code=1) == (
+        "forewarn: VM a not found\nforewarn: VM b not found\n"
+        "forewarn: nothing was changed\n"
+    )
+    assert run("vm restart a --dry-run", code=1) == "forewarn: VM a not found\n"

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from forewarn.cli.api import ControlApi, api_of, segment
-from forewarn.cli.batch import distinct, merged, run_each
+from forewarn.cli.batch import check_each, distinct, merged, run_each
 from forewarn.cli.confirmation import confirm
 from forewarn.cli.operate import announce, inventory
 from forewarn.cli.options import (
@@ -140,7 +140,9 @@ def _report(args: argparse.Namespace) -> int:
 
     _confirm(args, api, names)
     if args.dry_run:
-        plain = merged([report(name, dry_run=True)[1] for name in names])
+        plain = merged(
+            [plain for _, plain in check_each(names, partial(report, dry_run=True))]
+        )
         return write_response(args, plain, announce.dry_run_lines(plain, api))
     batch = run_each(names, report, partial(report, dry_run=True))
     plain = merged([response for _, response in batch.results])

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 
 from forewarn.cli.api import ControlApi, api_of, segment
-from forewarn.cli.batch import distinct, merged, run_each
+from forewarn.cli.batch import check_each, distinct, merged, run_each
 from forewarn.cli.operate import wait
 from forewarn.cli.operate.announce import REASON, dry_run_lines, post
 from forewarn.cli.operate.details import (
@@ -316,7 +316,9 @@ def _each(
     """Send requests for each operation, after making sure that all of them exist."""
     api, verb = api_of(args), args.maintenance_command
     is_approval = verb == "approve"
-    labels = {any_id: _label(api, any_id, verb) for any_id in distinct(args.ids)}
+    ids = distinct(args.ids)
+    found = check_each(ids, lambda any_id: _label(api, any_id, verb))
+    labels = dict(zip(ids, found, strict=True))
     if not is_approval:  # several IDs may identify one operation
         labels = {label: label for label in labels.values()}
 

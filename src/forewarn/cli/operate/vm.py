@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from forewarn.cli.api import ControlApi, api_of, segment
-from forewarn.cli.batch import distinct, merged, run_each
+from forewarn.cli.batch import check_each, distinct, merged, run_each
 from forewarn.cli.confirmation import confirm
 from forewarn.cli.operate import announce, inventory
 from forewarn.cli.operate.announce import announced_lines, next_steps
@@ -156,7 +156,7 @@ def _start(args: argparse.Namespace) -> int:
         return announce.post(api, path, None, dry_run=dry_run)[1]
 
     if args.dry_run:
-        plain = merged([start(name, dry_run=True) for name in names])
+        plain = merged(check_each(names, partial(start, dry_run=True)))
         return write_response(args, plain, announce.dry_run_lines(plain, api))
     batch = run_each(names, start, partial(start, dry_run=True))
     vms = [object_from(plain).text("name") or "" for plain in batch.results]
@@ -177,7 +177,7 @@ def _operate(args: argparse.Namespace) -> int:
     if operation == "delete":
         confirm(args, api, f"delete {count(len(names), 'VM')} ({join_names(names)})")
     if args.dry_run:
-        plain = merged([operate(name, dry_run=True) for name in names])
+        plain = merged(check_each(names, partial(operate, dry_run=True)))
         lines = announce.dry_run_lines(plain, api)
         return write_response(args, plain, lines)
     batch = run_each(names, operate, partial(operate, dry_run=True))
