@@ -97,6 +97,23 @@ def test_wait_ends_at_its_time_limit(service: Service) -> None:
     assert (time.now, time.pauses) == (1003.0, 3)
 
 
+def test_no_response_takes_longer_than_the_time_limit() -> None:
+    limits: list[float] = []
+
+    class SlowApi(ControlApi):
+        def request(
+            self, method: str, path: str, body: object = None, *, timeout: float = 60.0
+        ) -> object:
+            limits.append(timeout)
+            return COMPLETED if len(limits) == 2 else STARTED
+
+    args, clock = argparse.Namespace(timeout=5), FakeTime()
+    setattr(args, "for", "completed")
+    api = SlowApi("http://127.0.0.1:1", "secret")
+    wait_for(api, PATH, args, now=lambda: clock.now, pause=clock.pause)
+    assert limits == [5.0, 4.0]
+
+
 def test_stuck_operation_is_reported_once_each_time(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,11 +68,11 @@ def wait_for(
     """
     goal: str = getattr(args, "for")
     reached, missed = _GOALS[goal]
-    plain = api.request("GET", path)
+    until = math.inf if args.timeout is None else now() + args.timeout
+    plain = api.request("GET", path, timeout=_limit(until - now()))
     maintenance = maintenance_from(plain)
     # A name stands for the operation only until the operation ends.
     path = f"/v1/maintenances/{segment(maintenance.id or '')}"
-    until = math.inf if args.timeout is None else now() + args.timeout
     was_stuck = False
     with progress(_text(maintenance, goal)) as line:
         while maintenance.phase not in reached:
@@ -91,6 +91,11 @@ def wait_for(
             maintenance = maintenance_from(plain)
             line.update(_text(maintenance, goal))
     return plain
+
+
+def _limit(left: float) -> float:
+    """Return the time limit for one response, in seconds."""
+    return min(_TIMEOUT, max(_PAUSE, left))
 
 
 def _text(maintenance: MaintenanceResponse, goal: str) -> str:
@@ -113,8 +118,7 @@ def _again(
     api: ControlApi, path: str, plain: object, line: ProgressLine, left: float
 ) -> object:
     """Read the operation again; return `plain` if the service cannot be reached."""
-    limit = min(_TIMEOUT, max(_PAUSE, left))
     with suppress(Unreachable):
-        return api.request("GET", path, timeout=limit)
+        return api.request("GET", path, timeout=_limit(left))
     line.update(f"cannot reach {api.title}; retrying")
     return plain
