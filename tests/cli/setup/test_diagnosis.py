@@ -172,6 +172,7 @@ def test_unreadable_contexts_are_a_problem() -> None:
     connection, _ = diagnose(facts(choice=WrongUsage("contexts.toml: line 1: bad")))
     assert connection.level is PROBLEM
     assert "contexts.toml" in connection.text
+    assert connection.fix is None  # every command that reads the file would fail
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def _is_not_ready(error: ForewarnError) -> bool:
 
 def _unreachable(facts: DoctorFacts, error: ForewarnError) -> Diagnosis:
     if isinstance(facts.choice, ForewarnError):
-        return problem("connection", str(error), "forewarn context show")
+        return problem("connection", str(error))
     choice = facts.choice
     parts = urlsplit(choice.url)
     if str(error) == METADATA_ENDPOINT:
