@@ -2,6 +2,9 @@
 
 import io
 import json
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -263,6 +266,20 @@ def test_starter_file_never_replaces_a_file(tmp_path: Path, run: Cli) -> None:
     file = a_file(tmp_path, FLEET)
     assert "exists and was not changed" in run("fleet init", file, code=2)
     assert Path(file).read_text() == FLEET
+
+
+def test_starter_file_is_not_left_incomplete_by_a_full_disk(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f 0; exec {sys.executable} -m forewarn fleet init"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "forewarn: cannot write fleet.toml: file too large\n"
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_all_problems_are_printed_with_lines(tmp_path: Path, run: Cli) -> None:

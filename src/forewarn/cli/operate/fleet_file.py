@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from datetime import time as time_of_day
 from pathlib import Path
@@ -133,7 +134,7 @@ def _init(args: argparse.Namespace) -> int:
         sys.stdout.write(_STARTER.format(file=DEFAULT_FILE))
         return 0
     try:
-        with Path(file).open("x", encoding="utf-8") as stream:
+        with Path(file).open("x", encoding="utf-8", errors="replace") as stream:
             stream.write(_STARTER.format(file=file))
     except FileExistsError as error:
         raise WrongUsage(
@@ -141,6 +142,8 @@ def _init(args: argparse.Namespace) -> int:
             " `forewarn fleet init other.toml`"
         ) from error
     except OSError as error:
+        with suppress(OSError):  # an incomplete file would prevent the next attempt
+            Path(file).unlink()
         why = (error.strerror or str(error)).lower()
         raise WrongUsage(f"cannot write {file}: {why}") from error
     write(f"wrote {file}; next: edit it, and run `forewarn fleet validate {file}`")
