@@ -107,3 +107,11 @@ def test_declined_command_changes_nothing(
 def test_yes_skips_the_prompt(service: Service, run: Cli) -> None:
     respond(service)
     assert "announced" in run("vm delete web-0 --yes -o table")
+
+
+@pytest.mark.slow
+def test_question_contains_no_control_characters(
+    service: Service, tmp_path: Path
+) -> None:
+    _, shown = on_terminal(service, tmp_path, "vm delete a\x1b[31mb", b"n\n")
+    assert "\x1b" not in shown

@@ -6,6 +6,7 @@ import sys
 from forewarn.cli.api import ControlApi
 from forewarn.cli.output import write_error
 from forewarn.errors import Declined, WrongUsage
+from forewarn.formats import clean
 
 
 def confirm(args: argparse.Namespace, api: ControlApi, question: str) -> None:
@@ -16,7 +17,7 @@ def confirm(args: argparse.Namespace, api: ControlApi, question: str) -> None:
     """
     if args.yes or getattr(args, "dry_run", None):
         return
-    place = f"{question} ({api.title})"
+    place = clean(f"{question} ({api.title})")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise WrongUsage(f"confirmation required: {place}; to confirm, add --yes")
     try:
