@@ -92,12 +92,15 @@ def retry_headers(error: Exception) -> Mapping[str, str]:
 def problem(
     status: int, detail: str, headers: Mapping[str, str] | None = None, **more: object
 ) -> Response:
-    """Return a problem response; `more` contains its extension members."""
+    """Return a problem response; `more` contains its extension members.
+
+    Lone surrogates in `detail`, which may quote the request, are escaped.
+    """
     content = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": detail,
+        "detail": detail.encode(errors="backslashreplace").decode(),
     }
     return JSONResponse(
         {**content, **more},

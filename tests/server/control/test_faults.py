@@ -136,6 +136,13 @@ def test_invalid_fault_gets_422(
     assert shared.get(FAULTS)["items"] == []
 
 
+def test_name_that_cannot_be_encoded_is_quoted_in_the_refusal(
+    shared: RunningService,
+) -> None:
+    answer = set_fault(shared, kind="503", vms=["a\udcff"])
+    assert (answer.status, "a\\udcff" in answer.detail) == (404, True)
+
+
 # --- refused connections -----------------------------------------------------
 
 
