@@ -78,6 +78,17 @@ def test_closed_output_ends_the_command_quietly(service: Service) -> None:
     assert (process.returncode, err) == (141, "")
 
 
+@pytest.mark.parametrize(
+    "line", ["maintenance show", "journal --vm", "vm restart web-0 --reason"]
+)
+def test_argument_that_is_not_utf8_is_wrong_usage(
+    service: Service, line: str, run: Cli
+) -> None:
+    message = run(line, "\udcff", code=2)
+    assert message == "forewarn: an argument contains bytes that are not valid UTF-8\n"
+    assert service.requests == []
+
+
 def test_ctrl_c_ends_quietly(service: Service) -> None:
     service.respond("GET", "/v1/journal", page(an_entry(1, "Started")))
     service.reply_with("GET", "/v1/stream", json_reply({"detail": "later"}, 503))
@@ -101,7 +112,7 @@ def test_full_disk_is_an_error_message(service: Service) -> None:
             check=False,
         )
     assert done.returncode == 1
-    assert done.stderr == "forewarn: [Errno 28] No space left on device\n"
+    assert done.stderr == "forewarn: no space left on device\n"
 
 
 def test_terminal_without_unicode_gets_escaped_json(service: Service) -> None:

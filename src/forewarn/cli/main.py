@@ -27,6 +27,7 @@ from forewarn.cli.output import (
     write_error,
 )
 from forewarn.errors import CannotStart, FaultyFile, ForewarnError, TimedOut, WrongUsage
+from forewarn.formats import is_utf8
 
 #: Commands by audience, with the packages of their modules, as in `--help`.
 AUDIENCES: Mapping[str, Mapping[str, str]] = {
@@ -100,6 +101,8 @@ _RENAMED_FLAGS: Mapping[str, str] = {
 #: Commands on maintenance operations that used to be subcommands of `events`.
 _MOVED_FROM_EVENTS = ("explain", "cancel", "complete", "retry", "close")
 
+_NOT_UTF8 = "an argument contains bytes that are not valid UTF-8"
+
 _EXIT_CODES: Mapping[type[ForewarnError], int] = {WrongUsage: 2, TimedOut: 3}
 
 _EPILOG = """\
@@ -132,8 +135,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _EXIT_CODES.get(type(error), 1)
     except OSError as error:
         drop_output()
-        write_error(_explain(error) or str(error))
+        write_error(_explain(error) or _reason(error))
         return 1
+    except UnicodeEncodeError as error:
+        is_input = not all(map(is_utf8, words))
+        write_error(_NOT_UTF8 if is_input else _bug(error))
+        return 2 if is_input else 1
     except Exception as error:  # last resort: report a bug without a traceback
         write_error(_explain(error) or _bug(error))
         return 1
@@ -322,6 +329,12 @@ def _explain(error: Exception) -> str | None:
             f" MemoryMax= in systemd) [{type(error).__name__}]"
         )
     return None
+
+
+def _reason(error: OSError) -> str:
+    """Return why the operating system refused something, without an error number."""
+    why = (error.strerror or str(error)).lower()
+    return f"{error.filename}: {why}" if error.filename else why
 
 
 def _is_clock_readable() -> bool:

@@ -25,7 +25,11 @@ def admin_token(directory: Path, given: str | None) -> str:
             _make_token(path)
         token = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise CannotStart(f"cannot use the token in {path}: {error}") from error
+        why = (getattr(error, "strerror", None) or "it is not a text file").lower()
+        raise CannotStart(
+            f"cannot use the token in {path}: {why}; choose another folder with"
+            " $FOREWARN_STATE_DIR, or set $FOREWARN_TOKEN"
+        ) from error
     if not token:
         raise CannotStart(f"{path} is empty; remove it to have a new token created")
     if path.stat().st_mode & 0o077:
