@@ -61,6 +61,15 @@ def test_response_of_another_shape_is_an_error_message(
     assert "unexpected response" in run("clock show", code=1)
 
 
+@pytest.mark.parametrize("line", ["vm list", "maintenance show m-1", "events list"])
+def test_empty_object_of_another_program_is_no_response(
+    service: Service, line: str, run: Cli
+) -> None:
+    for path in ("vms", "maintenances/m-1", "events"):
+        service.respond("GET", f"/v1/{path}", {})
+    assert "forewarn: " in run(line, code=1)
+
+
 def test_the_token_is_found_in_the_state_directory(
     service: Service, monkeypatch: Patch, tmp_path: Path, run: Cli
 ) -> None:

@@ -95,7 +95,7 @@ class ControlApi:
 
         Return the response's status and JSON.
         """
-        data = None if body is None else json.dumps(body).encode()
+        data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         headers = {"Accept": "application/json"}
         if data is not None:
             headers["Content-Type"] = "application/json"
@@ -122,6 +122,8 @@ class ControlApi:
             if after is not None:
                 pairs.append(("after", after))
             page = object_from(self.request("GET", f"{path}?{urlencode(pairs)}"))
+            if not isinstance(page.plain.get("items"), list):
+                raise self._misunderstood()
             yield from page.list("items")
             following = page.text("next")
             if following is None or following == after:
@@ -179,9 +181,10 @@ class ControlApi:
         try:
             return response.status, json.loads(body) if body else None
         except (ValueError, RecursionError) as error:
-            raise Misunderstood(
-                f"{self.url} is not a forewarn control API; check --url"
-            ) from error
+            raise self._misunderstood() from error
+
+    def _misunderstood(self) -> Misunderstood:
+        return Misunderstood(f"{self.url} is not a forewarn control API; check --url")
 
     @contextmanager
     def _translated_errors(self, timeout: float) -> Iterator[None]:

@@ -10,6 +10,10 @@ from datetime import UTC, datetime
 from forewarn.errors import Misunderstood
 from forewarn.formats import clean, join_names
 
+_UNEXPECTED = (
+    "unexpected response; check that the service and this command have the same version"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class JsonObject:
@@ -61,10 +65,7 @@ def object_from(plain: object) -> JsonObject:
     """Wrap a JSON object; raise `Misunderstood` for anything else."""
     if isinstance(plain, dict):
         return JsonObject(plain)
-    raise Misunderstood(
-        "unexpected response; check that the service and this command have the same"
-        " version"
-    )
+    raise Misunderstood(_UNEXPECTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,8 @@ def describe_target(host: str | None, vms: tuple[str, ...]) -> str:
 def maintenance_from(plain: object) -> MaintenanceResponse:
     """Parse a maintenance operation."""
     response = object_from(plain)
+    if not {"id", "type"} & {*response.plain}:
+        raise Misunderstood(_UNEXPECTED)
     return MaintenanceResponse(
         id=response.text("id"),
         guid=response.text("guid"),

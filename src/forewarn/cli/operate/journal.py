@@ -225,7 +225,7 @@ def _before(now: datetime, seconds: int, name: str) -> datetime:
 def _describe(entry: JsonObject) -> str:
     """Format a journal entry in one or two lines."""
     parts = [
-        f"{entry.text('position'):>5}",
+        f"{entry.text('position') or '?':>5}",
         format_time(entry.time("at")) or "",
         f"{entry.text('by') or _SERVICE:10}",
         entry.text("fact") or "?",
