@@ -11,6 +11,7 @@ import pytest
 from tests.cli.support.command_line import Cli
 from tests.cli.support.samples import an_entry, page
 from tests.cli.support.service import Service, json_reply
+from tests.patience import PATIENCE
 
 import forewarn
 from forewarn.cli import main
@@ -76,6 +77,19 @@ def test_closed_output_ends_the_command_quietly(service: Service) -> None:
         process.stdout.close()
         err = process.stderr.read()
     assert (process.returncode, err) == (141, "")
+
+
+def test_follow_ends_as_soon_as_its_output_is_closed(service: Service) -> None:
+    service.respond("GET", "/v1/journal", page(an_entry(1, "Started")))
+    service.reply_with("GET", "/v1/stream", json_reply({"detail": "later"}, 503))
+    with start("journal", "--follow") as process:
+        assert process.stdout is not None
+        assert "Started" in process.stdout.readline()
+        process.stdout.close()
+        try:
+            assert process.wait(PATIENCE) == 141
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize(

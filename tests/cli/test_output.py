@@ -3,6 +3,7 @@
 import json
 import sys
 import tomllib
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from io import BytesIO, TextIOWrapper
 
@@ -11,6 +12,7 @@ from tests.cli.support.samples import M1
 from tests.cli.support.terminals import open_terminal
 
 from forewarn.cli import output
+from forewarn.errors import Unreachable
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -40,6 +42,31 @@ def test_no_cell_is_shortened_if_the_output_is_not_a_terminal(
 ) -> None:
     monkeypatch.delenv("COLUMNS")
     assert "v" * 200 in output.table(("ID", "VM"), [(M1, "v" * 200)])
+
+
+def test_watched_output_continues_after_a_lost_connection(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lost = Unreachable("gone")
+    steps: Iterator[str | Unreachable] = iter(["1", lost, lost, "1", "2"])
+
+    def show() -> int:
+        step = next(steps)
+        if isinstance(step, Unreachable):
+            raise step
+        output.write(step)
+        return int(step == "2")
+
+    assert output.watch_output(show, pause=lambda _: None) == 1
+    assert capsys.readouterr() == ("1\n1\n2\n", "forewarn: gone; retrying\n")
+
+
+def test_watch_of_an_unreachable_service_fails() -> None:
+    def show() -> int:
+        raise Unreachable("gone")
+
+    with pytest.raises(Unreachable):
+        output.watch_output(show)
 
 
 def test_empty_column_is_omitted() -> None:

@@ -32,3 +32,13 @@ def test_nothing_is_shown_without_a_terminal() -> None:
     stream = StringIO()
     ProgressLine(stream, "reading", delay=0).close()
     assert stream.getvalue() == ""
+
+
+def test_nothing_is_shown_on_a_terminal_that_cannot_erase_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    with open_terminal() as terminal:
+        line = ProgressLine(terminal.stream, "reading", delay=0)
+        line.close()
+        assert terminal.read() == ""

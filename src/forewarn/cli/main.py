@@ -21,6 +21,7 @@ from forewarn.cli import options
 from forewarn.cli.options import CommandParser
 from forewarn.cli.output import (
     drop_output,
+    end_with_reader,
     paragraph,
     watch_output,
     write,
@@ -162,7 +163,10 @@ def _run(words: Sequence[str]) -> int:
     if args.noun is not None:
         write(args.noun.format_help().rstrip("\n"))
         return 0
-    if getattr(args, "watch", None):
+    is_watched = getattr(args, "watch", None)
+    if is_watched or getattr(args, "follow", None) or args.command == "watch":
+        end_with_reader(sys.stdout)
+    if is_watched:
         return watch_output(partial(args.run, args))
     code: int = args.run(args)
     return code

@@ -4,7 +4,9 @@ import argparse
 import json
 import os
 import re
+import select
 import shutil
+import stat
 import sys
 import textwrap
 import time
@@ -14,8 +16,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from itertools import count
-from typing import Literal, TextIO, TypeAlias
+from threading import Thread
+from typing import IO, Literal, TextIO, TypeAlias
 
+from forewarn.errors import Unreachable
 from forewarn.formats import clean, escape_controls
 from forewarn.formats import format_duration as format_units
 
@@ -73,6 +77,27 @@ def drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
         return  # not a file, so nothing is left to flush
+
+
+def end_with_reader(stream: TextIO) -> None:
+    """End the process with code 141 as soon as nothing can read the pipe `stream`.
+
+    A command that waits would otherwise notice this only when it prints something.
+    """
+    try:
+        pipe = stream.fileno()
+        is_pipe = stat.S_ISFIFO(os.fstat(pipe).st_mode)
+    except (OSError, ValueError):
+        return  # not a file
+    if is_pipe and hasattr(select, "poll"):  # not on Windows
+        Thread(target=_end_with_reader, args=(pipe,), daemon=True).start()
+
+
+def _end_with_reader(pipe: int) -> None:
+    poll = select.poll()
+    poll.register(pipe, 0)  # errors are always reported
+    poll.poll()
+    os._exit(141)
 
 
 def write_json(plain: object, *, indent: int | None = 2) -> None:
@@ -172,9 +197,12 @@ class Styled(str):
 
 def has_color(stream: TextIO) -> bool:
     """Return whether `stream` is a terminal with color, and NO_COLOR is not set."""
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return stream.isatty()
+    return is_screen(stream) and not os.environ.get("NO_COLOR")
+
+
+def is_screen(stream: IO[str]) -> bool:
+    """Return whether `stream` is a terminal that understands control sequences."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def paint(text: str, style: Style, stream: TextIO) -> str:
@@ -192,15 +220,27 @@ def painted(text: str, source: str) -> str:
 def watch_output(
     show: Callable[[], int], pause: Callable[[float], None] = time.sleep
 ) -> int:
-    """Call `show` again and again, and print what it prints whenever that changes."""
+    """Call `show` again and again, and print what it prints whenever that changes.
+
+    Once something has been printed, continue even if the service restarts.
+    """
     stream, shown = sys.stdout, None
     while True:
         capture = _Capture(stream)
-        with redirect_stdout(capture):
-            code = show()
+        try:
+            with redirect_stdout(capture):
+                code = show()
+        except Unreachable as error:
+            if shown is None:
+                raise
+            if shown:
+                write_error(f"{error}; retrying")
+            shown = ""  # so that the output is printed again
+            pause(_REFRESH)
+            continue
         text = capture.getvalue()
         if text != shown:
-            stream.write(f"{_CLEAR if stream.isatty() else ''}{text}")
+            stream.write(f"{_CLEAR if is_screen(stream) else ''}{text}")
             stream.flush()
             shown = text
         if code:

@@ -1,6 +1,7 @@
 """Progress line on standard error, for work that may take more than two seconds.
 
-1. Only a terminal shows it, so that logs and pipes contain no control characters.
+1. Only a terminal that can erase lines shows it, so that logs and pipes contain no
+   control characters.
 2. By default, it appears after two seconds. It is updated in place, always fits the
    terminal, and is erased at the end.
 """
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from threading import Event, Lock, Thread
 from typing import IO
 
-from forewarn.cli.output import line_width
+from forewarn.cli.output import is_screen, line_width
 from forewarn.formats import clean, format_duration
 
 _DELAY = 2.0  # seconds before the line appears
@@ -45,7 +46,7 @@ class ProgressLine:
         self._closing = Event()
         self._lock = Lock()
         self._thread = Thread(target=self._run, name="progress", daemon=True)
-        self._is_shown = stream.isatty()
+        self._is_shown = is_screen(stream)
         if self._is_shown:
             self._thread.start()
 
