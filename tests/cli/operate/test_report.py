@@ -103,7 +103,7 @@ web-0        metadata  4
 5 approvals in total: 4 via metadata, 1 via policy.
 
 No operation got stuck.
-The service had no downtime.
+The service had no outage longer than a minute.
 """
 
 
