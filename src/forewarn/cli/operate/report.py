@@ -215,7 +215,10 @@ def _never_shown(response: JsonObject) -> Iterator[str]:
 
 def _disruptions(response: JsonObject) -> str:
     stuck, away = response.part("stuck"), response.part("outages")
-    lines = ["No operation got stuck.", "The service had no outage longer than a minute."]
+    lines = [
+        "No operation got stuck.",
+        "The service had no outage longer than a minute.",
+    ]
     if _number(stuck, "maintenances"):
         many = count(_number(stuck, "maintenances"), "operation")
         long = format_duration(_number(stuck, "seconds"))
