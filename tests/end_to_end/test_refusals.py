@@ -99,7 +99,7 @@ def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
         ended = serve(tmp_path, within=disk.within)
         check_sentence(ended, 1, "Read-only", "--store")
         without = serve(tmp_path, within=disk.within, FOREWARN_TOKEN=None)
-        check_sentence(without, 1, "Read-only", "token")
+        check_sentence(without, 1, "read-only", "token")
 
 
 # --- the rest ----------------------------------------------------------------
